@@ -32,18 +32,21 @@ from tests.lab import ROOT
 from tests.probe.scripted import console_of, probe_of
 from tests.virtual.virtual_board_rig import make_build
 
-pytestmark = pytest.mark.slow
-
 TARGET = "virtual-esp32"
 STORAGE = "0x3f0000"
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_build(tmp_path_factory.mktemp("made"))
+
+
 @pytest.fixture
-def build_dir(tmp_path: Path) -> Path:
+def build_dir(made: Path, tmp_path: Path) -> Path:
     """A build in a project that has an image of its own beside it."""
     build_dir = tmp_path / "project" / "build"
     build_dir.parent.mkdir()
-    make_build(tmp_path / "made").rename(build_dir)
+    shutil.copytree(made, build_dir)
     (tmp_path / "project" / "hil.toml").touch()
     (tmp_path / "project" / "assets").mkdir()
     (tmp_path / "project" / "assets" / "storage.bin").write_bytes(b"storage")
@@ -181,6 +184,7 @@ class _Configured(Exception):  # noqa: N818 (it ends a build where the compiler 
     pass
 
 
+@pytest.mark.slow
 def test_a_product_is_built_in_a_path_with_blanks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Project and build folder have blanks: a source of the product and a source of the host compile."""
     project = tmp_path / "my project"

@@ -26,8 +26,6 @@ from tests.virtual.virtual_board_rig import (
     make_build,
 )
 
-pytestmark = pytest.mark.slow
-
 SECTOR = 0x1000
 
 
@@ -57,6 +55,7 @@ def running(process: BoardProcess) -> str:
     return f"{line[0]} {line[-1]}"
 
 
+@pytest.mark.slow
 def test_a_switch_writes_otadata_alone(
     process: BoardProcess, board: Board, builds: dict[str, Path], tmp_path: Path
 ) -> None:
@@ -76,6 +75,7 @@ def test_a_switch_writes_otadata_alone(
     assert now[otadata_end:] == before[otadata_end:]
 
 
+@pytest.mark.slow
 def test_an_interrupted_switch_leaves_the_other_image_in_force(
     process: BoardProcess, board: Board, builds: dict[str, Path], tmp_path: Path
 ) -> None:

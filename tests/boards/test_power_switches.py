@@ -25,8 +25,6 @@ from tests.boards.switch_rig import Plug, install_uhubctl, served
 from tests.lab import Lab
 from tests.virtual.virtual_board_rig import MAC, REPOSITORY, BoardProcess, is_alive, wait_until
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BoardProcess]:
@@ -49,52 +47,62 @@ def mode(process: BoardProcess) -> str:
     return str(process.control.state()["mode"])
 
 
-def plug_for(process: BoardProcess, kind: str, **options: Any) -> Plug:
-    return Plug(kind, lambda on: process.control.power("on" if on else "off"), **options)
+@pytest.fixture
+def supply() -> list[bool]:
+    """What a plug's relay drives: each state that it was switched to."""
+    return []
 
 
-def power_of(plug: Plug, *, relay: int = 0, password_env: str = "") -> Power:
-    kind = "tasmota" if plug.kind == "tasmota" else "shelly"
-    first = 1 if kind == "tasmota" else 0
-    return Power(kind, url=plug.url, relay=relay or first, password_env=password_env, off_time_s=0.01)
+@pytest.fixture
+def plugged() -> Callable[..., Board]:
+    """Return a board behind a plug; by default behind its first relay."""
+
+    def board_behind(plug: Plug, *, relay: int | None = None, password_env: str = "") -> Board:
+        kind = "tasmota" if plug.kind == "tasmota" else "shelly"
+        first = 1 if kind == "tasmota" else 0
+        relay = first if relay is None else relay
+        power = Power(kind, url=plug.url, relay=relay, password_env=password_env, off_time_s=0.01)
+        return Board("b1", "virtual", "esp32", "nowhere", power, mac=MAC, where="rack.yaml:7")
+
+    return board_behind
 
 
 @pytest.mark.parametrize("kind", ["tasmota", "shelly1", "shelly2"])
-def test_a_plug_switches_a_board(process: BoardProcess, board: Board, kind: str) -> None:
+def test_a_plug_switches_a_board(supply: list[bool], plugged: Callable[..., Board], kind: str) -> None:
     """Off, on and a cycle arrive at the board."""
-    with served(plug_for(process, kind)) as plug:
-        plugged = replace(board, power=power_of(plug))
-        switch_power(plugged, "off", virtual=no_virtual_board)
-        assert mode(process) == "off"
-        switch_power(plugged, "on", virtual=no_virtual_board)
-        boots = process.control.state()["boots"]
-        switch_power(plugged, "cycle", virtual=no_virtual_board)
-        assert process.control.state()["boots"] > boots
+    with served(Plug(kind, supply.append)) as plug:
+        for action in ("off", "on", "cycle"):
+            switch_power(plugged(plug), action, virtual=no_virtual_board)
+    assert supply == [False, True, False, True]
 
 
 @pytest.mark.parametrize("kind", ["tasmota", "shelly1", "shelly2"])
-def test_a_plug_whose_relay_sticks_is_named(process: BoardProcess, board: Board, kind: str) -> None:
+def test_a_plug_whose_relay_sticks_is_named(
+    supply: list[bool], plugged: Callable[..., Board], kind: str
+) -> None:
     """It takes the command and its relay stays: the rig's fault, with the plug's address."""
-    with served(plug_for(process, kind, stuck=True)) as plug:
-        plugged = replace(board, power=power_of(plug))
-        with pytest.raises(RigError, match=rf"{plug.url} failed: .*its relay is still on"):
-            switch_power(plugged, "off", virtual=no_virtual_board)
+    with (
+        served(Plug(kind, supply.append, stuck=True)) as plug,
+        pytest.raises(RigError, match=rf"{plug.url} failed: .*its relay is still on"),
+    ):
+        switch_power(plugged(plug), "off", virtual=no_virtual_board)
 
 
 @pytest.mark.parametrize("kind", ["tasmota", "shelly1"])
 def test_a_plug_with_a_password(
-    process: BoardProcess, board: Board, kind: str, monkeypatch: pytest.MonkeyPatch
+    supply: list[bool], plugged: Callable[..., Board], kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It comes from the environment; without it the plug's refusal says which key names it."""
-    with served(plug_for(process, kind, password="secret-pw")) as plug:
+    with served(Plug(kind, supply.append, password="secret-pw")) as plug:
         with pytest.raises(RigError, match=r"wants a password \(password_env\)"):
-            switch_power(replace(board, power=power_of(plug)), "off", virtual=no_virtual_board)
-        known = replace(board, power=power_of(plug, password_env="PLUG_PASSWORD"))
+            switch_power(plugged(plug), "off", virtual=no_virtual_board)
+        known = plugged(plug, password_env="PLUG_PASSWORD")
         with pytest.raises(ConfigError, match=r"rack.yaml:7: .*environment variable PLUG_PASSWORD"):
             switch_power(known, "off", virtual=no_virtual_board)
+        assert supply == []
         monkeypatch.setenv("PLUG_PASSWORD", "secret-pw")
         switch_power(known, "off", virtual=no_virtual_board)
-        assert mode(process) == "off"
+    assert supply == [False]
 
 
 @pytest.mark.parametrize(
@@ -107,20 +115,25 @@ def test_a_plug_with_a_password(
     ],
 )
 def test_a_plug_that_is_another_than_the_rack_file_says(
-    process: BoardProcess, board: Board, kind: str, options: dict[str, str], relay: int, sentence: str
+    supply: list[bool],
+    plugged: Callable[..., Board],
+    kind: str,
+    options: dict[str, str],
+    relay: int,
+    sentence: str,
 ) -> None:
     """No such relay, no such login: what the plug says is in the sentence, and the board stays on."""
-    with served(plug_for(process, kind, **options)) as plug, pytest.raises(RigError) as caught:
-        switch_power(replace(board, power=power_of(plug, relay=relay)), "off", virtual=no_virtual_board)
+    with served(Plug(kind, supply.append, **options)) as plug, pytest.raises(RigError) as caught:
+        switch_power(plugged(plug, relay=relay), "off", virtual=no_virtual_board)
     assert sentence in str(caught.value)
-    assert mode(process) != "off"
+    assert supply == []
 
 
-def test_a_plug_that_is_not_there(board: Board) -> None:
+def test_a_plug_that_is_not_there(plugged: Callable[..., Board]) -> None:
     """Nobody answers: the rig's, at once."""
-    power = Power("tasmota", url="http://127.0.0.1:9", relay=1)
+    gone = Plug("tasmota", print, url="http://127.0.0.1:9")
     with pytest.raises(RigError, match=r"did not answer: .*refused"):
-        switch_power(replace(board, power=power), "off", virtual=no_virtual_board)
+        switch_power(plugged(gone), "off", virtual=no_virtual_board)
 
 
 def hub_for(folder: Path, process: BoardProcess, board: Board, monkeypatch: Any, **options: str) -> Board:
@@ -129,6 +142,7 @@ def hub_for(folder: Path, process: BoardProcess, board: Board, monkeypatch: Any,
     return replace(board, power=Power("uhubctl", location="1-1.2", port=2, off_time_s=0.01))
 
 
+@pytest.mark.slow
 def test_a_hubs_port_switches_a_board(
     process: BoardProcess, board: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,6 +154,7 @@ def test_a_hubs_port_switches_a_board(
     assert mode(process) != "off"
 
 
+@pytest.mark.slow
 def test_a_hub_that_does_not_switch_is_named(
     process: BoardProcess, board: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,6 +164,7 @@ def test_a_hub_that_does_not_switch_is_named(
         switch_power(hub, "off", virtual=no_virtual_board)
 
 
+@pytest.mark.slow
 def test_a_hub_that_is_not_there(
     process: BoardProcess, board: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,14 +182,17 @@ def test_states_before_the_switch_do_not_count() -> None:
     assert port_states(said) == [("1-1", 1, ("off",))]
 
 
+@pytest.mark.slow
 def test_a_switch_is_proven_at_the_board(process: BoardProcess, board: Board) -> None:
     """Off, its boot loader is silent; on, the same board is back."""
-    with served(plug_for(process, "tasmota")) as plug:
-        found = prove_power(replace(board, power=power_of(plug)), virtual=no_virtual_board)
+    with served(Plug("tasmota", lambda on: process.control.power("on" if on else "off"))) as plug:
+        power = Power("tasmota", url=plug.url, relay=1, off_time_s=0.01)
+        found = prove_power(replace(board, power=power), virtual=no_virtual_board)
     assert found.ok
     assert "off, it is gone; on, it is back after" in found.sentence
 
 
+@pytest.mark.slow
 def test_power_that_lies_is_named(
     process: BoardProcess, board: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -186,6 +205,7 @@ def test_power_that_lies_is_named(
     assert "hub whose ports really switch" in found.mend
 
 
+@pytest.mark.slow
 def test_a_board_that_does_not_come_back_is_named(
     process: BoardProcess, board: Board, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,11 +213,13 @@ def test_a_board_that_does_not_come_back_is_named(
     monkeypatch.setattr("hil.boards.power_proof.BACK_DEADLINE_S", 0.0)
     plug = Plug("tasmota", lambda on: on or process.control.power("off"))
     with served(plug):
-        found = prove_power(replace(board, power=power_of(plug)), virtual=no_virtual_board)
+        power = Power("tasmota", url=plug.url, relay=1, off_time_s=0.01)
+        found = prove_power(replace(board, power=power), virtual=no_virtual_board)
     assert not found.ok
     assert "board b1 did not come back within" in found.sentence
 
 
+@pytest.mark.slow
 def test_who_answers_is_compared_with_the_rack_file(process: BoardProcess, board: Board) -> None:
     """Chip, MAC address and flash chip are read; each that differs is in the sentence."""
     found = identify(board)
@@ -216,12 +238,14 @@ def test_who_answers_is_compared_with_the_rack_file(process: BoardProcess, board
         assert word in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_host_that_does_not_answer_is_no_board(board: Board) -> None:
     """A remote port that nobody serves is found at the check, by whatever opens it in a run."""
     with pytest.raises(HilError, match="its port could not be opened"):
         identify(replace(board, serial="rfc2217://127.0.0.1:9"))
 
 
+@pytest.mark.slow
 def test_a_command_that_hangs_is_ended_with_its_children(
     process: BoardProcess, board: Board, tmp_path: Path
 ) -> None:
@@ -248,6 +272,7 @@ sys.exit(exit_status(lambda: switch_power(board, sys.argv[1], virtual=lambda _: 
 """
 
 
+@pytest.mark.slow
 def test_by_hand_it_asks_at_the_terminal(process: BoardProcess) -> None:
     """Each switch of a cycle is asked for, and goes on at Enter."""
     ours, theirs = pty.openpty()
@@ -266,6 +291,7 @@ def test_by_hand_it_asks_at_the_terminal(process: BoardProcess) -> None:
     os.close(ours)
 
 
+@pytest.mark.slow
 def test_by_hand_without_a_terminal_is_refused() -> None:
     """Nobody would be asked: exit 2, with the line of the rack file."""
     argv = [sys.executable, "-c", BY_HAND, "off"]
@@ -342,6 +368,7 @@ def test_a_switch_that_cannot_be_is_refused(tmp_path: Path, text: str, words: li
     assert "geheim" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_rack_check_proves_each_switch(new_lab: Callable[..., Lab]) -> None:
     """`--power` of a rack that is up switches its boards off and on; without it nothing is switched."""
     lab = new_lab(1)
@@ -357,6 +384,7 @@ def test_a_rack_check_proves_each_switch(new_lab: Callable[..., Lab]) -> None:
         up.close()
 
 
+@pytest.mark.slow
 def test_a_rack_check_asks_each_board_who_it_is(process: BoardProcess, tmp_path: Path) -> None:
     """Over a remote port too: the right board, the same one again, another one, and a host that is silent."""
     head = text = RACK.partition("  - id: a")[0]

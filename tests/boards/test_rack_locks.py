@@ -20,8 +20,6 @@ from hil.boards.lease import UNKNOWN_HOLDER, clear_stale, lease_boards, read_hol
 from hil.cli.app import run_command
 from tests.lab import Lab, make_lab, open_to_other_users
 
-pytestmark = pytest.mark.slow
-
 ROOT = Path(__file__).resolve().parents[2]
 SOMEBODY, SOMEBODY_ELSE = 65533, 65534
 
@@ -68,6 +66,7 @@ def first_line(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline()
 
 
+@pytest.mark.slow
 def test_two_users_share_the_boards_of_a_host(root: Path) -> None:
     """Who comes second is told who holds the board, and gets it afterwards, whatever the umask."""
     with held_by(root, SOMEBODY, "first") as first:
@@ -86,6 +85,7 @@ def test_two_users_share_the_boards_of_a_host(root: Path) -> None:
         assert (holder.pid, holder.run_id) == (second.pid, "second")
 
 
+@pytest.mark.slow
 def test_a_lock_file_that_only_its_owner_may_write_still_locks(root: Path) -> None:
     """A lock needs no write access: only the record is missing then, and the board is held by "unknown"."""
     folder = root / "shared"
@@ -140,19 +140,25 @@ def options(lab: Lab) -> tuple[str, ...]:
     return ("--rack", str(lab.rack), "--out", str(lab.out))
 
 
-def test_every_command_shows_an_unknown_holder(lab: Lab) -> None:
+def test_every_command_shows_an_unknown_holder(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
     """status, list and check say that the board is held; release refuses, since there is nobody to end."""
+
+    def said(*words: str, status: int | None = None) -> str:
+        exit_code = run_command([*words, *options(lab)])
+        assert status is None or exit_code == status
+        captured = capsys.readouterr()
+        return captured.out + captured.err
+
     with locked(lab.out / "lock" / "lab", "b1", ""):
-        status = lab.hil("rack", "status", *options(lab)).stdout.splitlines()
+        status = said("rack", "status").splitlines()
         assert status[0] == "rack lab (virtual): 2 boards, 1 free and sound"
         assert status[2].split() == ["b1", "esp32", "ok", "unknown"]
         assert status[3].split() == ["b2", "esp32", "ok", "free"]
-        assert "held by unknown\n" in lab.hil("board", "list", *options(lab)).stdout
-        assert "b1: in use by unknown" in lab.hil("rack", "check", *options(lab)).stdout
-        forced = lab.hil("rack", "release", "--force", *options(lab))
-        assert forced.returncode == 3
-        assert "cannot be ended" in forced.stdout
-        assert f"fuser -v {lab.out}/lock/lab/b1.lock" in forced.stdout
+        assert "held by unknown\n" in said("board", "list")
+        assert "b1: in use by unknown" in said("rack", "check")
+        forced = said("rack", "release", "--force", status=3)
+        assert "cannot be ended" in forced
+        assert f"fuser -v {lab.out}/lock/lab/b1.lock" in forced
 
 
 RELEASE = """
@@ -170,6 +176,7 @@ def record_of(pid: int) -> str:
     return f'{{"who": "ada", "pid": {pid}, "host": "{host}", "since_utc": "2026", "run_id": "r"}}'
 
 
+@pytest.mark.slow
 def test_a_run_of_another_user_cannot_be_ended(lab: Lab, root: Path) -> None:
     """`hil rack release --force` says whose run it is, and exits 3."""
     del root  # it opened the temporary folder to other users

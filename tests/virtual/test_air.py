@@ -18,8 +18,6 @@ from hil.virtual.virtual_rack import VirtualRack
 from tests.boards import rack_tools
 from tests.boards.rack_tools import start_rack, wait_until
 
-pytestmark = pytest.mark.slow
-
 PERFECT = AirProfile("perfect")
 HEADER_BYTES = 42  # Ethernet 14, IPv4 20, UDP 8
 
@@ -110,6 +108,7 @@ def drained(rack: VirtualRack) -> bool:
     return found["backlog_bytes"] == 0 and found["in_flight_frames"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delay_ms", [0, 2, 5, 20])
 def test_delay_is_the_one_set(delay_ms: int, rack: VirtualRack, tmp_path: Path) -> None:
     """No frame arrives early; half of them take the delay, and what is on top is the air's own lateness."""
@@ -123,6 +122,7 @@ def test_delay_is_the_one_set(delay_ms: int, rack: VirtualRack, tmp_path: Path) 
         assert late_us <= float(found["lateness_max_us"]) + 1
 
 
+@pytest.mark.slow
 def test_each_direction_has_its_own_delay(rack: VirtualRack, tmp_path: Path) -> None:
     """Parameters of one direction and one link leave the others alone."""
     rack.air.set("b1", "downlink", delay_us=10_000)
@@ -139,6 +139,7 @@ def test_each_direction_has_its_own_delay(rack: VirtualRack, tmp_path: Path) -> 
     ]
 
 
+@pytest.mark.slow
 def test_jitter_stays_within_its_width_and_order_is_kept(rack: VirtualRack, tmp_path: Path) -> None:
     """Uniform jitter moves frames by its half width at most, and none overtakes another."""
     receiver = rack.spawn(["python3", "-uc", RECEIVER], log_path=tmp_path / "received.log")
@@ -171,6 +172,7 @@ def arrived_of(rack: VirtualRack, tmp_path: Path, seed: int, count: int) -> list
     return [int(word) for word in log.read_text().split()[1:]]
 
 
+@pytest.mark.slow
 def test_loss_repeats_with_its_seed(rack: VirtualRack, tmp_path: Path) -> None:
     """The same seed loses the same frames, whatever else is set; another seed loses others."""
     rack.air.set("b1", "uplink", loss_ppm=100_000, burst_start_ppm=20_000, burst_end_ppm=400_000)
@@ -185,6 +187,7 @@ def test_loss_repeats_with_its_seed(rack: VirtualRack, tmp_path: Path) -> None:
     assert arrived_of(rack, tmp_path, 8, 400) != first
 
 
+@pytest.mark.slow
 def test_a_new_rate_applies_to_the_backlog(rack: VirtualRack, tmp_path: Path) -> None:
     """Frames that wait at 8 kbit/s leave at once when the rate is raised."""
     rack.air.set("b1", "uplink", rate_kbit=8)
@@ -197,6 +200,7 @@ def test_a_new_rate_applies_to_the_backlog(rack: VirtualRack, tmp_path: Path) ->
     assert float(found["delay_max_us"]) < 100 * 100_000
 
 
+@pytest.mark.slow
 def test_the_rate_bounds_what_is_delivered(rack: VirtualRack, tmp_path: Path) -> None:
     """The last of a burst of frames takes at least the time that all of them need at the rate."""
     rack.air.set("b1", "uplink", rate_kbit=8000)
@@ -212,6 +216,7 @@ def test_the_rate_bounds_what_is_delivered(rack: VirtualRack, tmp_path: Path) ->
     assert float(uplink(rack)["delay_min_us"]) >= 2000
 
 
+@pytest.mark.slow
 def test_the_backlog_is_limited_in_bytes(rack: VirtualRack, tmp_path: Path) -> None:
     """The backlog never exceeds its limit, and what does not fit is counted as drop_queue."""
     rack.air.set("b1", "uplink", rate_kbit=8, limit_bytes=5000)
@@ -225,6 +230,7 @@ def test_the_backlog_is_limited_in_bytes(rack: VirtualRack, tmp_path: Path) -> N
     assert int(found["delivered_frames"]) + int(found["drop_queue"]) == 80
 
 
+@pytest.mark.slow
 def test_duplicates_and_reordering_are_counted(rack: VirtualRack, tmp_path: Path) -> None:
     """Every frame twice; and frames that skip the delay are counted as reordered."""
     rack.air.set("b1", "uplink", duplicate_ppm=1_000_000)
@@ -237,6 +243,7 @@ def test_duplicates_and_reordering_are_counted(rack: VirtualRack, tmp_path: Path
     assert 0 < int(uplink(rack)["reordered_frames"]) < 40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["hold", "drop"])
 def test_a_gap_silences_the_link(mode: str, rack: VirtualRack, tmp_path: Path) -> None:
     """In a gap nothing gets through: frames wait for its end, or are dropped, as the profile says."""
@@ -250,6 +257,7 @@ def test_a_gap_silences_the_link(mode: str, rack: VirtualRack, tmp_path: Path) -
     assert uplink(rack)["delivered_frames"] == (10 if mode == "hold" else 0)
 
 
+@pytest.mark.slow
 def test_an_unknown_key_is_answered_with_its_name(rack: VirtualRack) -> None:
     """A mistyped key, value, link or command is refused by name, and nothing changes."""
     with pytest.raises(ConfigError, match="does not know the key 'dleay_us'; did you mean 'delay_us'"):
@@ -263,6 +271,7 @@ def test_an_unknown_key_is_answered_with_its_name(rack: VirtualRack) -> None:
     assert {facts["rate_kbit"] for facts in rack.air.show("b1")["b1"].values()} == {0}
 
 
+@pytest.mark.slow
 def test_every_parameter_of_a_profile_arrives(rack: VirtualRack) -> None:
     """What a profile states is what the air has in force, for every parameter of both directions."""
     profile = AirProfile(
@@ -283,6 +292,7 @@ def _names() -> list[str]:
     return list(Impairment().parameters())
 
 
+@pytest.mark.slow
 def test_keeping_cpus_awake_yields_to_everything_and_ends(rack: VirtualRack, tmp_path: Path) -> None:
     """Threads of the lowest priority alone keep the CPUs busy, and only as long as they are asked to."""
     with rack.air.awake(for_s=30):
@@ -343,6 +353,7 @@ def test_an_unknown_profile_names_the_nearest() -> None:
         load_profile("crowdd")
 
 
+@pytest.mark.slow
 def test_the_c_tests_pass_under_sanitizers() -> None:
     """Heap, statistics, impairments, link and control are right, without undefined behaviour."""
     folder = rack_tools.AIR_DIR.with_name("air-sanitized")

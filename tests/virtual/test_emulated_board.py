@@ -15,8 +15,6 @@ from hil.base.errors import ConfigError
 from tests.virtual import stand_in_qemu
 from tests.virtual.virtual_board_rig import MAC, BoardProcess, Console, console, is_alive, wait_until
 
-pytestmark = pytest.mark.slow
-
 APP = 0x10000
 
 
@@ -37,17 +35,25 @@ class EmulatedProcess(BoardProcess):
         return said
 
 
-@pytest.fixture
-def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    path = stand_in_qemu.install(tmp_path / "bin")
-    monkeypatch.setenv("HIL_QEMU_RISCV32", str(path))
-    return path
+@pytest.fixture(scope="module")
+def stand_in(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    path = stand_in_qemu.install(tmp_path_factory.mktemp("bin"))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("HIL_QEMU_RISCV32", str(path))
+        yield path
 
 
-@pytest.fixture
-def board(stand_in: Path, tmp_path: Path) -> Iterator[EmulatedProcess]:
-    with EmulatedProcess(tmp_path / "e1") as process:
+@pytest.fixture(scope="module")
+def shared(stand_in: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatedProcess]:
+    with EmulatedProcess(tmp_path_factory.mktemp("e1")) as process:
         yield process
+
+
+@pytest.fixture
+def board(shared: EmulatedProcess) -> EmulatedProcess:
+    """The shared board without a fault; tests reset it before they look at it."""
+    shared.control.clear()
+    return shared
 
 
 def reset(monitor: Console) -> None:
@@ -86,26 +92,17 @@ def test_a_pulse_on_en_starts_the_chip_anew_and_power_is_the_process(board: Emul
 
 
 def test_esptool_flashes_the_image_and_starts_it(board: EmulatedProcess, tmp_path: Path) -> None:
-    """Unmodified esptool over unmodified pyserial: DTR and RTS lead to the chip's serial loader and back."""
+    """DTR and RTS lead to the chip's serial loader and back, and the stub writes what it is given."""
     image = tmp_path / "app.bin"
     image.write_bytes(os.urandom(0x8000))
-    done = board.esptool(
-        "--chip",
-        "esp32c3",
-        "--baud",
-        "921600",
-        "write-flash",
-        f"{APP:#x}",
-        str(image),
-        scheme="rfc2217",
-        timeout_s=180,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = board.esptool("--chip", "esp32c3", "--baud", "921600", "write-flash", f"{APP:#x}", str(image))
+    assert done.returncode == 0, done.stdout
     assert "Hash of data verified." in done.stdout
     board.wait_for(lambda state: state["mode"] == "run")
     assert board.flash.read_bytes()[APP : APP + 0x8000] == image.read_bytes()
 
 
+@pytest.mark.slow
 def test_flash_outlives_the_process_and_the_efuses_do(board: EmulatedProcess, tmp_path: Path) -> None:
     """Another process on the same files boots what the first one was given."""
     image = tmp_path / "app.bin"
@@ -202,6 +199,7 @@ def test_a_restart_of_the_firmware_is_counted(board: EmulatedProcess) -> None:
         assert after["qemu_pid"] == state["qemu_pid"]
 
 
+@pytest.mark.slow
 def test_a_qemu_that_dies_is_the_rigs_fault_with_its_last_words(stand_in: Path, tmp_path: Path) -> None:
     """Status and last line are in the sentence, and the log is named."""
     board = EmulatedProcess(tmp_path / "e1").start()
@@ -215,6 +213,7 @@ def test_a_qemu_that_dies_is_the_rigs_fault_with_its_last_words(stand_in: Path, 
     assert f"Log: {board.flash.with_suffix('.qemu.log')}" in said
 
 
+@pytest.mark.slow
 def test_a_flash_file_of_another_size_is_refused(stand_in: Path, tmp_path: Path) -> None:
     """Before QEMU is started with it."""
     flash = tmp_path / "small.flash"
@@ -223,6 +222,7 @@ def test_a_flash_file_of_another_size_is_refused(stand_in: Path, tmp_path: Path)
         EmulatedProcess(tmp_path / "e1", flash).start()
 
 
+@pytest.mark.slow
 def test_two_boards_never_share_flash_or_efuses(board: EmulatedProcess, tmp_path: Path) -> None:
     """Whoever comes second is told who has the file."""
     with pytest.raises(AssertionError, match=r"flash file .* is in use by another board"):
@@ -232,6 +232,7 @@ def test_two_boards_never_share_flash_or_efuses(board: EmulatedProcess, tmp_path
         EmulatedProcess(tmp_path / "e2", other).start()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_nothing_is_left_of_a_board_whose_process_has_ended(
     stand_in: Path, tmp_path: Path, number: signal.Signals
@@ -246,6 +247,7 @@ def test_nothing_is_left_of_a_board_whose_process_has_ended(
         assert is_alive(again.qemu_pid)
 
 
+@pytest.mark.slow
 def test_a_board_without_qemu_says_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """ESP-IDF's command, and nothing else is started."""
     monkeypatch.delenv("HIL_QEMU_RISCV32", raising=False)
