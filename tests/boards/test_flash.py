@@ -60,44 +60,29 @@ def test_what_is_in_the_build_is_in_the_flash(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "value", "error", "words"),
+    ("name", "value", "mac", "error", "words"),
     [
-        ("no_sync", True, RigError, ["does not answer its boot loader", "hil board power"]),
-        ("wrong_chip", "esp32s2", ConfigError, ["another chip", "ESP32-S2", "'target'"]),
-        ("bad_md5", True, RigError, ["differs from what was written", "cable"]),
-        ("write_error", True, RigError, ["refused what was to be written", "write-protected"]),
+        ("no_sync", True, "", RigError, ["does not answer its boot loader", "hil board power"]),
+        ("no_sync", True, MAC, RigError, ["does not answer its boot loader", "hil board power"]),
+        ("wrong_chip", "esp32s2", "", ConfigError, ["another chip", "ESP32-S2", "'target'"]),
+        ("wrong_chip", "esp32s2", MAC, ConfigError, ["another chip", "ESP32-S2, not esp32", "'target'"]),
+        ("other_mac", True, MAC, ConfigError, ["another board answers than the rack file says"]),
+        ("bad_md5", True, "", RigError, ["differs from what was written", "cable"]),
+        ("write_error", True, "", RigError, ["refused what was to be written", "write-protected"]),
     ],
 )
 def test_a_faulty_board_has_an_owner(
-    board: Board, process: BoardProcess, build_dir: Path, tmp_path: Path, name: str, value: Any,
+    board: Board, process: BoardProcess, build_dir: Path, tmp_path: Path, name: str, value: Any, mac: str,
     error: type[Exception], words: list[str],
 ) -> None:  # fmt: skip
-    """Each fault is a sentence with board, port, cause, log and what to do; a wrong chip is no rig fault."""
+    """Each fault is a sentence with board, port, cause, log and what to do, also where the board's address is
+    asked for first; a wrong chip is no rig fault."""
     process.control.fault(name, value)
     log = tmp_path / "flash.log"
     with pytest.raises(error) as caught:
-        flash(board, build_dir, log=log)
+        flash(replace(board, mac=mac), build_dir, log=log)
     for word in ["board b1", process.url(), str(log), *words]:
         assert word in str(caught.value)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "value", "error", "words"),
-    [
-        ("no_sync", True, RigError, "does not answer its boot loader"),
-        ("wrong_chip", "esp32s2", ConfigError, "This chip is ESP32-S2, not esp32"),
-        ("other_mac", True, ConfigError, "another board answers than the rack file says"),
-    ],
-)
-def test_a_fault_before_the_address_is_known_is_told_as_ever(
-    board: Board, process: BoardProcess, build_dir: Path, tmp_path: Path, name: str, value: Any,
-    error: type[Exception], words: str,
-) -> None:  # fmt: skip
-    """A board whose address is asked for fails with the same sentences."""
-    process.control.fault(name, value)
-    with pytest.raises(error, match=words):
-        flash(replace(board, mac=MAC), build_dir, log=tmp_path / "flash.log")
 
 
 @pytest.mark.slow

@@ -63,17 +63,20 @@ def test_build_directory_is_that_of_idf(elf: Path, csv: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("chip", "offset", "flash_freq", "architecture"),
+    ("chip", "chip_id", "offset", "flash_freq", "architecture", "chip_revisions", "efuse_revisions"),
     [
-        ("esp32", "0x1000", "40m", "XTENSA"),
-        ("esp32s3", "0x0", "80m", "XTENSA"),
-        ("esp32c3", "0x0", "80m", "RISCV"),
+        ("esp32", "0 (ESP32)", "0x1000", "40m", "XTENSA", (0, 399), (0, 99)),
+        ("esp32s3", "9 (ESP32-S3)", "0x0", "80m", "XTENSA", (0, 99), (0, 199)),
+        ("esp32c3", "5 (ESP32-C3)", "0x0", "80m", "RISCV", (3, 199), (0, 199)),
     ],
 )
 def test_build_directory_is_the_chips(
-    elf: Path, csv: Path, tmp_path: Path, chip: str, offset: str, flash_freq: str, architecture: str
-) -> None:
-    """Chip, bootloader's offset and flash clock are those that idf.py set-target leads to."""
+    elf: Path, csv: Path, tmp_path: Path, chip: str, chip_id: str, offset: str, flash_freq: str,
+    architecture: str, chip_revisions: tuple[int, int], efuse_revisions: tuple[int, int],
+) -> None:  # fmt: skip
+    """Bootloader's offset and flash clock are those that idf.py set-target leads to, and the limits of
+    revisions, times 100, those that ESP-IDF v5.5 sets by default (Kconfig.hw_support). esptool's own check
+    passes, and shows the chip, the project, its version and the ELF's SHA-256."""
     folder = build(elf, csv, tmp_path / "build", chip)
     arguments = json.loads((folder / "flasher_args.json").read_text())
     assert arguments["bootloader"]["offset"] == offset
@@ -84,49 +87,23 @@ def test_build_directory_is_the_chips(
     assert [key for key, value in sdkconfig.items() if "ARCH" in key and value] == [
         f"IDF_TARGET_ARCH_{architecture}"
     ]
-
-
-@pytest.mark.parametrize(
-    ("chip", "chip_revisions", "efuse_revisions"),
-    [("esp32", (0, 399), (0, 99)), ("esp32s3", (0, 99), (0, 199)), ("esp32c3", (3, 199), (0, 199))],
-)
-def test_image_is_for_the_chips_revisions(
-    elf: Path,
-    csv: Path,
-    tmp_path: Path,
-    chip: str,
-    chip_revisions: tuple[int, int],
-    efuse_revisions: tuple[int, int],
-) -> None:
-    """The headers hold the limits, times 100, that ESP-IDF v5.5 sets by default (Kconfig.hw_support)."""
-    folder = build(elf, csv, tmp_path / "build", chip)
     for name in ("testapp.bin", "bootloader/bootloader.bin"):
         data = (folder / name).read_bytes()
         assert struct.unpack_from("<HH", data, 15) == chip_revisions  # esp_image_header_t
-    app = (folder / "testapp.bin").read_bytes()
-    assert struct.unpack_from("<HH", app, 0x20 + 176) == efuse_revisions  # esp_app_desc_t
+        said = image_info(folder / name)
+        assert "(valid)" in said
+        assert "invalid" not in said
+        assert f"Chip ID: {chip_id}\n" in said
+    app = folder / "testapp.bin"
+    assert struct.unpack_from("<HH", app.read_bytes(), 0x20 + 176) == efuse_revisions  # esp_app_desc_t
+    elf_sha256 = hashlib.sha256(elf.read_bytes()).hexdigest()
+    for text in ("Project name: testapp", "App version: 1.2.3", f"ELF file SHA256: {elf_sha256}"):
+        assert text in image_info(app)
 
 
 def test_same_elf_same_bytes(elf: Path, csv: Path, tmp_path: Path) -> None:
     """Two builds of one ELF do not differ in a byte."""
     assert contents(build(elf, csv, tmp_path / "a")) == contents(build(elf, csv, tmp_path / "b"))
-
-
-@pytest.mark.parametrize(
-    ("chip", "chip_id"), [("esp32", "0 (ESP32)"), ("esp32s3", "9 (ESP32-S3)"), ("esp32c3", "5 (ESP32-C3)")]
-)
-def test_esptool_finds_the_image_valid(elf: Path, csv: Path, tmp_path: Path, chip: str, chip_id: str) -> None:
-    """esptool's own check passes, and shows the chip, the project, its version and the ELF's SHA-256."""
-    folder = build(elf, csv, tmp_path / "build", chip)
-    for name in ("testapp.bin", "bootloader/bootloader.bin"):
-        said = image_info(folder / name)
-        assert "(valid)" in said
-        assert "invalid" not in said
-        assert f"Chip ID: {chip_id}\n" in said
-    app = image_info(folder / "testapp.bin")
-    assert "Project name: testapp" in app
-    assert "App version: 1.2.3" in app
-    assert f"ELF file SHA256: {hashlib.sha256(elf.read_bytes()).hexdigest()}" in app
 
 
 def image_info(path: Path) -> str:

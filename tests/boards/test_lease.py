@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -22,30 +22,61 @@ from tests.lab import wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 
+# Takes a lock as often as it is told, says so, and holds it until it is told a line.
 HOLD = """
 import sys
 from pathlib import Path
-from hil.boards.lease import lease_boards
-with lease_boards(Path(sys.argv[1]), sys.argv[3:], run_id=sys.argv[2]):
-    print("held", flush=True)
-    sys.stdin.read()
+from hil.boards.lease import lease_air, lease_boards, lease_rack
+folder, turns = Path(sys.argv[1]), int(sys.argv[2])
+for turn in range(turns):
+    with LEASE:
+        print(f"held {turn}", flush=True)
+        sys.stdin.readline()
+print("done", flush=True)
 """
+NO_STOP = "check_stop=lambda: None"
+
+
+@contextmanager
+def user(folder: Path, lease_of: str, *, turns: int = 1) -> Iterator[subprocess.Popen[str]]:
+    """A process that takes a lease, an expression of ``folder``, so many times."""
+    argv = [sys.executable, "-c", HOLD.replace("LEASE", lease_of), str(folder), str(turns)]
+    process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate(timeout=10)
 
 
 @contextmanager
 def holder(folder: Path, *boards: str) -> Iterator[subprocess.Popen[str]]:
-    """A process that holds boards until its stdin closes."""
-    argv = [sys.executable, "-c", HOLD, str(folder), "run-of-holder", *boards]
-    process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
-    assert process.stdin
-    assert process.stdout
-    try:
-        assert process.stdout.readline() == "held\n"
+    """A process that holds boards."""
+    with user(folder, f"lease_boards(folder, {boards!r}, run_id='run-of-holder')") as process:
+        assert said(process) == "held 0\n"
         yield process
-    finally:
-        process.stdin.close()
-        process.wait(timeout=10)
-        process.stdout.close()
+
+
+def air_user(folder: Path, run_id: str, turns: int) -> AbstractContextManager[subprocess.Popen[str]]:
+    return user(folder, f"lease_air(folder, run_id={run_id!r}, {NO_STOP})", turns=turns)
+
+
+def rack_user(
+    folder: Path, run_id: str, turns: int, how: str
+) -> AbstractContextManager[subprocess.Popen[str]]:
+    lease_of = f"lease_rack(folder, run_id={run_id!r}, alone={how == 'alone'}, {NO_STOP})"
+    return user(folder, lease_of, turns=turns)
+
+
+def said(process: subprocess.Popen[str]) -> str:
+    assert process.stdout
+    return process.stdout.readline()
+
+
+def let_go(process: subprocess.Popen[str]) -> None:
+    assert process.stdin
+    process.stdin.write("\n")
+    process.stdin.flush()
 
 
 @pytest.mark.slow
@@ -83,11 +114,11 @@ def test_waiting_gets_the_board_when_it_is_free(tmp_path: Path) -> None:
     told: list[str] = []
     with holder(tmp_path, "a") as process:
 
-        def let_go(sentence: str) -> None:
+        def end_it(sentence: str) -> None:
             told.append(sentence)
             os.kill(process.pid, signal.SIGKILL)
 
-        with lease_boards(tmp_path, ["a"], run_id="patient", wait_s=20, on_wait=let_go):
+        with lease_boards(tmp_path, ["a"], run_id="patient", wait_s=20, on_wait=end_it):
             assert "run-of-holder" in told[0]
 
 
@@ -138,36 +169,6 @@ def read_holder_from_outside(folder: Path, board: str) -> str:
     return subprocess.run(argv, capture_output=True, text=True, cwd=ROOT, timeout=20, check=True).stdout
 
 
-AIR = """
-import sys
-from pathlib import Path
-from hil.boards.lease import lease_air
-folder, run_id, turns = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-for turn in range(turns):
-    with lease_air(folder, run_id=run_id, check_stop=lambda: None):
-        print(f"held {turn}", flush=True)
-        sys.stdin.readline()
-print("done", flush=True)
-"""
-
-
-@contextmanager
-def air_user(folder: Path, run_id: str, turns: int) -> Iterator[subprocess.Popen[str]]:
-    """A process that takes the air ``turns`` times and holds it until told a line each."""
-    argv = [sys.executable, "-c", AIR, str(folder), run_id, str(turns)]
-    process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate(timeout=10)
-
-
-def said(process: subprocess.Popen[str]) -> str:
-    assert process.stdout
-    return process.stdout.readline()
-
-
 class StopError(Exception):
     """What a stopped run raises."""
 
@@ -202,15 +203,13 @@ def test_processes_take_turns_at_the_air(tmp_path: Path) -> None:
     """A run that gives the air back and wants it again stands behind the one that waits."""
     with air_user(tmp_path, "greedy", 2) as process:
         assert said(process) == "held 0\n"
-        assert process.stdin
         told = False
 
         def let_go_once() -> None:
             nonlocal told
             if not told and not turnstile_is_free(tmp_path):
                 told = True
-                process.stdin.write("\n")  # type: ignore[union-attr]
-                process.stdin.flush()  # type: ignore[union-attr]
+                let_go(process)
 
         with lease_air(tmp_path, run_id="patient", check_stop=let_go_once):
             assert told
@@ -226,37 +225,6 @@ def turnstile_is_free(folder: Path, name: str = "air") -> bool:
         except BlockingIOError:
             return False
     return True
-
-
-RACK = """
-import sys
-from pathlib import Path
-from hil.boards.lease import lease_rack
-folder, run_id, turns, alone = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4] == "alone"
-for turn in range(turns):
-    with lease_rack(folder, run_id=run_id, alone=alone, check_stop=lambda: None):
-        print(f"held {turn}", flush=True)
-        sys.stdin.readline()
-print("done", flush=True)
-"""
-
-
-@contextmanager
-def rack_user(folder: Path, run_id: str, turns: int, how: str) -> Iterator[subprocess.Popen[str]]:
-    """A process that takes part in the rack ``turns`` times, "shared" or "alone", until told a line each."""
-    argv = [sys.executable, "-c", RACK, str(folder), run_id, str(turns), how]
-    process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate(timeout=10)
-
-
-def let_go(process: subprocess.Popen[str]) -> None:
-    assert process.stdin
-    process.stdin.write("\n")
-    process.stdin.flush()
 
 
 def stop_at_the_third_look() -> Callable[[], None]:

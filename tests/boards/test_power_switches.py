@@ -53,50 +53,40 @@ def supply() -> list[bool]:
     return []
 
 
-@pytest.fixture
-def plugged() -> Callable[..., Board]:
-    """Return a board behind a plug; by default behind its first relay."""
-
-    def board_behind(plug: Plug, *, relay: int | None = None, password_env: str = "") -> Board:
-        kind = "tasmota" if plug.kind == "tasmota" else "shelly"
-        first = 1 if kind == "tasmota" else 0
-        relay = first if relay is None else relay
-        power = Power(kind, url=plug.url, relay=relay, password_env=password_env, off_time_s=0.01)
-        return Board("b1", "virtual", "esp32", "nowhere", power, mac=MAC, where="rack.yaml:7")
-
-    return board_behind
+def behind(plug: Plug, *, relay: int | None = None, password_env: str = "") -> Board:
+    """Return a board behind a plug, by default behind its first relay."""
+    kind, first = ("tasmota", 1) if plug.kind == "tasmota" else ("shelly", 0)
+    relay = first if relay is None else relay
+    power = Power(kind, url=plug.url, relay=relay, password_env=password_env, off_time_s=0.01)
+    return Board("b1", "virtual", "esp32", "nowhere", power, mac=MAC, where="rack.yaml:7")
 
 
 @pytest.mark.parametrize("kind", ["tasmota", "shelly1", "shelly2"])
-def test_a_plug_switches_a_board(supply: list[bool], plugged: Callable[..., Board], kind: str) -> None:
+def test_a_plug_switches_a_board(supply: list[bool], kind: str) -> None:
     """Off, on and a cycle arrive at the board."""
     with served(Plug(kind, supply.append)) as plug:
         for action in ("off", "on", "cycle"):
-            switch_power(plugged(plug), action, virtual=no_virtual_board)
+            switch_power(behind(plug), action, virtual=no_virtual_board)
     assert supply == [False, True, False, True]
 
 
 @pytest.mark.parametrize("kind", ["tasmota", "shelly1", "shelly2"])
-def test_a_plug_whose_relay_sticks_is_named(
-    supply: list[bool], plugged: Callable[..., Board], kind: str
-) -> None:
+def test_a_plug_whose_relay_sticks_is_named(supply: list[bool], kind: str) -> None:
     """It takes the command and its relay stays: the rig's fault, with the plug's address."""
     with (
         served(Plug(kind, supply.append, stuck=True)) as plug,
         pytest.raises(RigError, match=rf"{plug.url} failed: .*its relay is still on"),
     ):
-        switch_power(plugged(plug), "off", virtual=no_virtual_board)
+        switch_power(behind(plug), "off", virtual=no_virtual_board)
 
 
 @pytest.mark.parametrize("kind", ["tasmota", "shelly1"])
-def test_a_plug_with_a_password(
-    supply: list[bool], plugged: Callable[..., Board], kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_plug_with_a_password(supply: list[bool], kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It comes from the environment; without it the plug's refusal says which key names it."""
     with served(Plug(kind, supply.append, password="secret-pw")) as plug:
         with pytest.raises(RigError, match=r"wants a password \(password_env\)"):
-            switch_power(plugged(plug), "off", virtual=no_virtual_board)
-        known = plugged(plug, password_env="PLUG_PASSWORD")
+            switch_power(behind(plug), "off", virtual=no_virtual_board)
+        known = behind(plug, password_env="PLUG_PASSWORD")
         with pytest.raises(ConfigError, match=r"rack.yaml:7: .*environment variable PLUG_PASSWORD"):
             switch_power(known, "off", virtual=no_virtual_board)
         assert supply == []
@@ -115,25 +105,20 @@ def test_a_plug_with_a_password(
     ],
 )
 def test_a_plug_that_is_another_than_the_rack_file_says(
-    supply: list[bool],
-    plugged: Callable[..., Board],
-    kind: str,
-    options: dict[str, str],
-    relay: int,
-    sentence: str,
+    supply: list[bool], kind: str, options: dict[str, str], relay: int, sentence: str
 ) -> None:
     """No such relay, no such login: what the plug says is in the sentence, and the board stays on."""
     with served(Plug(kind, supply.append, **options)) as plug, pytest.raises(RigError) as caught:
-        switch_power(plugged(plug, relay=relay), "off", virtual=no_virtual_board)
+        switch_power(behind(plug, relay=relay), "off", virtual=no_virtual_board)
     assert sentence in str(caught.value)
     assert supply == []
 
 
-def test_a_plug_that_is_not_there(plugged: Callable[..., Board]) -> None:
+def test_a_plug_that_is_not_there() -> None:
     """Nobody answers: the rig's, at once."""
     gone = Plug("tasmota", print, url="http://127.0.0.1:9")
     with pytest.raises(RigError, match=r"did not answer: .*refused"):
-        switch_power(plugged(gone), "off", virtual=no_virtual_board)
+        switch_power(behind(gone), "off", virtual=no_virtual_board)
 
 
 def hub_for(folder: Path, process: BoardProcess, board: Board, monkeypatch: Any, **options: str) -> Board:
@@ -186,8 +171,7 @@ def test_states_before_the_switch_do_not_count() -> None:
 def test_a_switch_is_proven_at_the_board(process: BoardProcess, board: Board) -> None:
     """Off, its boot loader is silent; on, the same board is back."""
     with served(Plug("tasmota", lambda on: process.control.power("on" if on else "off"))) as plug:
-        power = Power("tasmota", url=plug.url, relay=1, off_time_s=0.01)
-        found = prove_power(replace(board, power=power), virtual=no_virtual_board)
+        found = prove_power(replace(board, power=behind(plug).power), virtual=no_virtual_board)
     assert found.ok
     assert "off, it is gone; on, it is back after" in found.sentence
 
@@ -213,8 +197,7 @@ def test_a_board_that_does_not_come_back_is_named(
     monkeypatch.setattr("hil.boards.power_proof.BACK_DEADLINE_S", 0.0)
     plug = Plug("tasmota", lambda on: on or process.control.power("off"))
     with served(plug):
-        power = Power("tasmota", url=plug.url, relay=1, off_time_s=0.01)
-        found = prove_power(replace(board, power=power), virtual=no_virtual_board)
+        found = prove_power(replace(board, power=behind(plug).power), virtual=no_virtual_board)
     assert not found.ok
     assert "board b1 did not come back within" in found.sentence
 

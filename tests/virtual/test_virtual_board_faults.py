@@ -32,7 +32,6 @@ def boots_again(board: BoardProcess) -> bool:
             ("--connect-attempts", "1", "chip-id"),
             "Download mode successfully detected, but getting no sync reply",
         ),
-        ("wrong_chip", ("--chip", "esp32", "chip-id"), "This chip is ESP32-S2, not ESP32"),
         ("bad_md5", ("write-flash", f"{OTA_0:#x}", "APP"), "MD5 of file does not match data in flash"),
         (
             "write_error",
@@ -44,7 +43,7 @@ def boots_again(board: BoardProcess) -> bool:
 def test_esptool_says_what_is_wrong(
     board: BoardProcess, build: Path, fault: str, arguments: tuple[str, ...], says: str
 ) -> None:
-    """The loader does not answer, answers as another chip, alters or refuses what is written; cleared, the
+    """The loader does not answer, alters or refuses what is written; cleared, the
     board can be flashed and boots."""
     app = str(build / "testapp.bin")
     board.control.fault(fault)

@@ -80,40 +80,25 @@ def on_board(
     return lambda steps: asyncio.run(on_loop(steps))
 
 
+@pytest.mark.parametrize(
+    ("switched", "resets"),
+    [
+        ((True, True), ["POWERON", "WDT"]),  # it bites once, and the straps still say download
+        ((True, False), ["POWERON"]),  # esptool does that to every chip it connects to
+        ((True, False, True), ["POWERON", "WDT"]),
+    ],
+    ids=["armed", "disarmed", "armed again"],
+)
 def test_an_armed_watchdog_resets_the_board_once(
     on_board: Callable[[Callable[[Client], Awaitable[None]]], list[str]],
+    switched: tuple[bool, ...],
+    resets: list[str],
 ) -> None:
-    """Whatever else is written before its time, it bites once, and the straps still say download."""
+    """Whatever is written before its time, what was said last decides."""
 
     async def steps(client: Client) -> None:
-        client.set_watchdog(on=True)
-        client.set_watchdog(on=True)
-        await after(3 * DELAY_S)
-
-    assert on_board(steps) == ["POWERON", "WDT"]
-
-
-def test_a_disarmed_watchdog_does_not_bite(
-    on_board: Callable[[Callable[[Client], Awaitable[None]]], list[str]],
-) -> None:
-    """Switched off before its time, it resets nothing; esptool does that to every chip it connects to."""
-
-    async def steps(client: Client) -> None:
-        client.set_watchdog(on=True)
-        client.set_watchdog(on=False)
-        await after(3 * DELAY_S)
-
-    assert on_board(steps) == ["POWERON"]
-
-
-def test_a_watchdog_armed_again_bites(
-    on_board: Callable[[Callable[[Client], Awaitable[None]]], list[str]],
-) -> None:
-    """Off and on again is on, and bites once."""
-
-    async def steps(client: Client) -> None:
-        for on in (True, False, True):
+        for on in switched:
             client.set_watchdog(on=on)
         await after(3 * DELAY_S)
 
-    assert on_board(steps) == ["POWERON", "WDT"]
+    assert on_board(steps) == resets
