@@ -123,6 +123,9 @@ def test_the_end_of_qemu_is_in_the_sentence_of_the_rack(rack: VirtualRack, tmp_p
 
 def test_nothing_is_left_of_a_rack_whose_outer_process_is_killed(rack: VirtualRack) -> None:
     """kill -9 of the outermost process takes QEMU along."""
+    with console(Served(rack.boards["e1"].port)) as monitor:  # type: ignore[arg-type]
+        monitor.reset()
+        monitor.expect("hello from")
     qemu = rack_tools.pid_of(rack_tools.inner_namespace(rack_tools.unshare_pid(rack)), "stand_in_qemu")
     os.kill(rack_tools.unshare_pid(rack), signal.SIGKILL)
     wait_until(lambda: not is_alive(qemu), "the end of QEMU")

@@ -219,11 +219,11 @@ class BoardProcess:
         module = "hil.boards.serial_url.esptool" if scheme == "fastrfc2217" else "esptool"
         return python("-m", module, "--port", self.url(scheme), *arguments, timeout_s=timeout_s)
 
-    def write_flash(self, parts: Mapping[int, Path], *options: str, **more: Any) -> str:
+    def write_flash(self, parts: Mapping[int, Path], *options: str) -> str:
         """Flash ``parts`` and return esptool's output."""
         words = [word for offset, path in parts.items() for word in (f"{offset:#x}", str(path))]
-        done = self.esptool("--baud", "921600", "write-flash", *options, *words, **more)
-        assert done.returncode == 0, done.stdout + done.stderr
+        done = self.esptool("--baud", "921600", "write-flash", *options, *words)
+        assert done.returncode == 0, done.stdout
         return done.stdout
 
 
