@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from hil.model import Comparison, Entry, RunRecord, Scalar
@@ -19,6 +19,7 @@ METRIC = "publish_latency_p50_us"
 FAILED = "publish_failed_ratio"
 CASE_ID = publish_thresholds().case({}).case_id
 ROWS = 60
+Looks = tuple[tuple[int, int], ...]
 LOOKS = ((2, 2), (4, 4), (6, 6), (9, 9), (12, 12))  # of no schedule of ours: a journal may hold any
 
 
@@ -132,3 +133,24 @@ def run(*args: object, entry: Comparison | None = None, **kwargs: object) -> lis
     own = entry or comparison()
     kwargs.setdefault("looks", own.looks)
     return [own, *(record for look in boots(*args, **kwargs) for record in look)]  # type: ignore[arg-type]
+
+
+def edited(entries: Sequence[Entry], change: Callable[[RunRecord], RunRecord]) -> list[Entry]:
+    """Return the journal with each of its records changed."""
+    return [change(entry) if isinstance(entry, RunRecord) else entry for entry in entries]
+
+
+def without(entries: Sequence[Entry], is_lost: Callable[[RunRecord], bool]) -> list[Entry]:
+    """Return the journal without the records that were lost."""
+    return [entry for entry in entries if not (isinstance(entry, RunRecord) and is_lost(entry))]
+
+
+def losing(entries: Sequence[Entry], failed: Callable[[RunRecord], int]) -> list[Entry]:
+    """Return the journal with all boots alike, but for how many of their messages failed."""
+    return edited(entries, lambda one: boot(one.board, one.role, one.boot_index, failed=failed(one)))
+
+
+def figure(value: float | None) -> float:
+    """Return a figure that must be there."""
+    assert value is not None
+    return value

@@ -24,15 +24,13 @@ def with_facts(
     entries: list[Entry], candidate: Facts, base: Facts, boards: tuple[str, ...] = BOARDS
 ) -> list[Entry]:
     """Return the journal, with facts of the environment by role on these boards."""
-    changed: list[Entry] = []
-    for entry in entries:
-        if isinstance(entry, RunRecord) and entry.board in boards:
-            groups = {name: dict(facts) for name, facts in entry.environment.items()}
-            for name, facts in (candidate if entry.role == "candidate" else base).items():
-                groups[name] = {**groups.get(name, {}), **facts}
-            entry = replace(entry, environment=groups)
-        changed.append(entry)
-    return changed
+
+    def change(record: RunRecord) -> RunRecord:
+        own = (candidate if record.role == "candidate" else base) if record.board in boards else {}
+        groups = {name: {**record.environment.get(name, {}), **facts} for name, facts in own.items()}
+        return replace(record, environment={**record.environment, **groups})
+
+    return rig.edited(entries, change)
 
 
 def judged(entries: list[Entry]) -> ComparedSeries:
@@ -169,22 +167,20 @@ def test_one_disturbed_board_is_left_out() -> None:
 
 def test_another_clock_is_not_compared() -> None:
     """Two clocks are two rulers."""
-    entries = [
-        replace(entry, clock="mcycle") if isinstance(entry, RunRecord) and entry.role == "base" else entry
-        for entry in run(effect=0.5)
-    ]
+    entries = rig.edited(
+        run(effect=0.5), lambda one: replace(one, clock="mcycle") if one.role == "base" else one
+    )
     assert "its boots differ in the clock (esp_timer and mcycle)" in judged(entries).reason
 
 
 def test_a_boot_of_another_firmware_leaves_its_board_out() -> None:
     """What did not run the candidate says nothing of it."""
-    entries = [
-        replace(entry, firmware_sha256="77" * 32)
-        if isinstance(entry, RunRecord) and (entry.board, entry.boot_index) == ("virtual-1", 0)
-        else entry
-        for entry in run(effect=0.5)
-    ]
-    item = judged(entries)
+
+    def strange(one: RunRecord) -> RunRecord:
+        is_first = (one.board, one.boot_index) == ("virtual-1", 0)
+        return replace(one, firmware_sha256="77" * 32) if is_first else one
+
+    item = judged(rig.edited(run(effect=0.5), strange))
     assert item.outcome == "regressed"
     assert "virtual-1 left out: its boot 0 ran 777777777777, not the candidate cacacacacaca" in item.sentence
 
@@ -194,16 +190,14 @@ def test_void_samples_are_the_hosts() -> None:
     own = replace(thresholds(), metrics={METRIC: void_thresholds().metrics[METRIC]})
 
     def judged_with(void: int) -> ComparedSeries:
-        entries: list[Entry] = [comparison()]
-        for record in (record for look in rig.boots(effect=0.5) for record in look):
+        def spoil(record: RunRecord) -> RunRecord:
             first = record.warmup_rows
             rows = range(first, first + (void if record.role == "candidate" else 0))
             outcome = tuple(2 if n in rows else value for n, value in enumerate(record.columns["outcome"]))
             late = tuple(9000 * (value == 2) for value in outcome)
-            entries.append(
-                replace(record, columns={**record.columns, "outcome": outcome, "host_late_us": late})
-            )
-        return judge(entries, {"publish": own}).compared[0]
+            return replace(record, columns={**record.columns, "outcome": outcome, "host_late_us": late})
+
+        return judge(rig.edited(run(effect=0.5), spoil), {"publish": own}).compared[0]
 
     assert "the host's scheduling was late more often" in judged_with(9).reason
     assert "no boot of the candidate counts" in judged_with(30).reason

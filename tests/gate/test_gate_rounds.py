@@ -51,15 +51,10 @@ def decided(entries: Sequence[Entry]) -> dict[str, ComparedSeries]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("looks", "deviation"),
-    [(LOOKS, 0.03), (LOOKS, 0.12)],
-)
-def test_what_was_decided_at_a_look_stays_decided(
-    looks: tuple[tuple[int, int], ...], deviation: float
-) -> None:
+@pytest.mark.parametrize("deviation", [0.03, 0.12])
+def test_what_was_decided_at_a_look_stays_decided(deviation: float) -> None:
     """What is final after a look stands in the last verdict as it stood then, whatever was measured since."""
-    entry = comparison(looks=looks, cases=tuple(IDS))
+    looks, entry = LOOKS, comparison(cases=tuple(IDS))
     entries: list[Entry] = [entry]
     everything: list[Entry] = [entry]
     open_ids = frozenset(IDS)
@@ -86,21 +81,13 @@ def test_what_was_decided_at_a_look_stays_decided(
     assert any(len(open_ids) < len(IDS) for open_ids in measured)
 
 
-def test_a_run_that_has_measured_nothing_has_everything_open() -> None:
-    """Also where the entry of the comparison is not among the entries."""
-    assert open_cases(comparison(), [], {"publish": thresholds()}) == {rig.CASE_ID}
-
-
-def test_identical_images_leave_nothing_open() -> None:
-    """They need no boot."""
-    same = comparison(identical=True, other_sha256=rig.CANDIDATE, looks=())
+def test_what_is_open_before_anything_is_measured() -> None:
+    """All that may block: not a case of advice, which is measured in the first look alone, nor a case of
+    identical images, which need no boot. The comparison itself need not be among the entries."""
+    entry, same = comparison(), comparison(identical=True, other_sha256=rig.CANDIDATE, looks=())
+    assert open_cases(entry, [], {"publish": thresholds()}) == {rig.CASE_ID}
+    assert open_cases(entry, [entry], {"publish": thresholds({})}) == frozenset()
     assert open_cases(same, [same], {"publish": thresholds()}) == frozenset()
-
-
-def test_a_case_of_advice_is_not_open() -> None:
-    """It is measured in the first look, and never asked for again."""
-    own = {"publish": thresholds({})}
-    assert open_cases(comparison(), [comparison()], own) == frozenset()
 
 
 def test_a_lost_board_does_not_keep_a_case_open() -> None:
@@ -120,11 +107,7 @@ def test_a_lost_board_does_not_keep_a_case_open() -> None:
 @pytest.mark.parametrize("role", ["candidate", "base"])
 def test_a_board_without_one_side_is_left_out(role: str) -> None:
     """The others decide; the sentence says of which role no boot was measured."""
-    entries = [
-        entry
-        for entry in rig.run(effect=0.2)
-        if not (isinstance(entry, RunRecord) and (entry.board, entry.role) == ("virtual-2", role))
-    ]
+    entries = rig.without(rig.run(effect=0.2), lambda one: (one.board, one.role) == ("virtual-2", role))
     item = judge(entries, {"publish": thresholds()}).compared[0]
     assert item.outcome == "regressed"
     assert f"virtual-2 left out: no boot of the {role} was measured" in item.sentence
