@@ -17,6 +17,7 @@ from hil.store import RunDirectory
 from tests.gate import compare_records as rig
 from tests.make_records import RUN_ID, THRESHOLDS_ROOT
 
+REGRESSED = rig.run(effect=0.2, looks=rig.LOOKS[:2], entry=rig.comparison())
 STARTED = {"rack": "virtual", "suite": "pr", "started_utc": "2026-11-20T22:12:57Z"}
 
 
@@ -24,13 +25,13 @@ STARTED = {"rack": "virtual", "suite": "pr", "started_utc": "2026-11-20T22:12:57
 def verdict() -> Verdict:
     """What this version says of a run with a comparison that regressed."""
     limits = {"publish": thresholds.load("publish", THRESHOLDS_ROOT)}
-    return judge(rig.run(effect=0.2), limits)
+    return judge(REGRESSED, limits)
 
 
 def leave(out: Path, run_id: str, verdict: Verdict) -> RunDirectory:
     """Leave a run whose stored verdict is ``verdict``."""
     directory = RunDirectory.create(out, run_id)
-    for entry in rig.run(effect=0.2):
+    for entry in REGRESSED:
         directory.append(entry)
     directory.write_info({"run_id": RUN_ID, **STARTED})
     directory.keep([THRESHOLDS_ROOT / "publish.yaml"], "thresholds")
@@ -67,7 +68,6 @@ def test_only_words_and_blocking_count(verdict: Verdict) -> None:
     assert [one.reason for one in gone] == ["it is not judged against a limit any more"]
 
 
-@pytest.mark.slow
 def test_it_says_by_its_status_whether_any_would_be_otherwise(
     tmp_path: Path, verdict: Verdict, capsys: pytest.CaptureFixture[str]
 ) -> None:

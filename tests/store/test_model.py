@@ -38,6 +38,7 @@ COMPARISON = Comparison(
     ((2, 1), (4, 2)), cases=(publish_record(rows=1).case_id,),
 )  # fmt: skip
 UNEXPECTED = dataclasses.replace(NOT_RUN, cause="not-compared")
+UNTIMED = publish_record(rows=1)
 TIMED = dataclasses.replace(publish_record(rows=2), measured_s=4.125)
 
 
@@ -74,11 +75,10 @@ def test_an_entry_comes_back_from_its_json(entry: Entry) -> None:
 
 def test_a_record_that_nobody_timed_does_not_say_how_long_it_took() -> None:
     """Where ``measured_s`` is missing it is None, for the schema as for the store, and not written again."""
-    untimed = publish_record(rows=1)
-    written = json.loads(json.dumps(untimed.to_json()))
+    written = json.loads(json.dumps(UNTIMED.to_json()))
     assert "measured_s" not in written
     validate("record", written)
-    assert entry_from_json(written).to_json() == untimed.to_json()
+    assert entry_from_json(written).to_json() == UNTIMED.to_json()
     with pytest.raises(EntryError, match="measured_s is -1; expected a number >= 0"):
         entry_from_json({**written, "measured_s": -1})
 
@@ -86,7 +86,7 @@ def test_a_record_that_nobody_timed_does_not_say_how_long_it_took() -> None:
 @given(st.dictionaries(st.text(min_size=1), st.none() | st.booleans() | st.integers() | st.text()))
 def test_any_environment_survives(facts: dict[str, str | int | bool | None]) -> None:
     """Facts are single values of any type."""
-    record = dataclasses.replace(publish_record(rows=1), environment={"device": facts})
+    record = dataclasses.replace(UNTIMED, environment={"device": facts})
     assert entry_from_json(json.loads(json.dumps(record.to_json()))) == record
 
 

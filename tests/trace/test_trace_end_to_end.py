@@ -41,18 +41,18 @@ class Told(Lab):
     said: str = ""
 
 
-def told(lab: Lab) -> Told:
-    return Told(**vars(lab), said=lab.run("--report").stdout)
-
-
 @pytest.fixture(scope="module")
 def labs(virtual_firmware: Path) -> Iterator[dict[str, Told]]:
-    """A run of the firmware as it is, and one of the variant, with reports. Folders have short names."""
+    """A run of the firmware as it is, and one with reports of the variant. Folders have short names."""
     planted = build_variant("inverted_jitter")  # a lock that lends nobody a priority
     found: dict[str, Told] = {}
-    for name, firmware in (("sound", virtual_firmware), ("planted", planted)):
+    for name, firmware, options in (
+        ("sound", virtual_firmware, ["--no-report"]),
+        ("planted", planted, ["--report"]),
+    ):
         folder = Path(tempfile.mkdtemp(prefix="hil-lab-"))
-        found[name] = told(make_lab(folder, 1, firmware=firmware, suites={"jitter": SUITE}))
+        lab = make_lab(folder, 1, firmware=firmware, suites={"jitter": SUITE})
+        found[name] = Told(**vars(lab), said=lab.run(*options).stdout)
     yield found
     for lab in found.values():
         shutil.rmtree(lab.folder)
