@@ -29,6 +29,8 @@ suites:
     - {count: 60, warmup: 5, interval_us: 5000, payload_bytes: 128}
   pr:
     - {count: 4000, warmup: 0, interval_us: 20000, payload_bytes: 128}
+  some_seconds:
+    - {count: 300, warmup: 0, interval_us: 20000, payload_bytes: 128}
   nightly:
     - {transport: [tcp, mtls], qos: [0, 2], count: 50, warmup: 0, interval_us: 5000, payload_bytes: 128}
 
@@ -246,10 +248,17 @@ def open_to_other_users(folder: Path) -> None:
         each.chmod(0o755)
 
 
-def run(argv: Sequence[str], *, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+def run(
+    argv: Sequence[str | Path],
+    folder: Path = ROOT,
+    *,
+    env: Mapping[str, str] | None = None,
+    timeout_s: float = DEADLINE_S,
+) -> subprocess.CompletedProcess[str]:
+    """Run a program in a folder to its end; its stdout holds stderr too."""
     return subprocess.run(
-        argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT, env=env,
-        timeout=DEADLINE_S, check=False,
+        list(map(str, argv)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=folder,
+        env=env, timeout=timeout_s, check=False,
     )  # fmt: skip
 
 

@@ -24,10 +24,10 @@ MEASURING = r"b1 \[0/1\b[^]]*\] measuring"
 
 
 @pytest.fixture
-def measuring(new_lab: NewLab) -> Iterator[tuple[Lab, Running]]:
-    """A run of a long case on one board, in the middle of measuring."""
+def measuring(new_lab: NewLab, request: pytest.FixtureRequest) -> Iterator[tuple[Lab, Running]]:
+    """A run on one board in the middle of a case that outlasts any test, or of the suite asked for."""
     lab = new_lab(1)
-    running = lab.start("--suite", "pr")
+    running = lab.start("--suite", getattr(request, "param", "pr"))
     try:
         running.await_line(MEASURING)
         yield lab, running
@@ -42,25 +42,19 @@ def find(processes: list[Process], word: str) -> Process:
     return found[0]  # what it has forked is named like it until it is another program
 
 
-def test_a_second_run_is_told_who_holds_the_board(measuring: tuple[Lab, Running]) -> None:
-    """Exit 3 at once, naming process and run; the first run is not disturbed."""
+def test_a_second_run_is_told_who_holds_the_board_and_may_wait(measuring: tuple[Lab, Running]) -> None:
+    """It ends with 3 at once, naming process and run, and does not disturb the first; `hil rack release`
+    refuses while that is alive, --force ends it; a run that waits gets the boards."""
     lab, running = measuring
     done = lab.run()
     assert done.returncode == 3
-    assert "board b1 of rack lab is held by" in done.stdout
-    assert f"pid {running.process.pid}" in done.stdout
-    assert running.process.poll() is None
-    status = lab.hil("rack", "status", "--rack", str(lab.rack), "--out", str(lab.out)).stdout
-    assert f"pid {running.process.pid}" in status
-
-
-def test_waiting_for_a_board_and_releasing_it(measuring: tuple[Lab, Running]) -> None:
-    """`hil rack release` refuses while a run is alive, --force ends it; a run that waits gets the boards."""
-    lab, running = measuring
+    for said in ("board b1 of rack lab is held by", holder := f"pid {running.process.pid}"):
+        assert said in done.stdout
     files = ("--rack", str(lab.rack), "--out", str(lab.out))
+    assert holder in lab.hil("rack", "status", *files).stdout
     refused = lab.hil("rack", "release", *files)
-    assert refused.returncode == 3
-    assert "which is alive" in refused.stdout
+    assert (refused.returncode, "which is alive" in refused.stdout) == (3, True)
+    assert running.process.poll() is None
     waiting = Running(lab.command("--wait", "60"), lab.folder / "waiting.txt", lab.env)
     try:
         waiting.await_line("board b1 of rack lab is held by")
@@ -116,7 +110,10 @@ def catches(pid: int, number: signal.Signals) -> bool:
     return caught is not None and bool(int(caught[1], 16) >> (number - 1) & 1)
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.heavy)],
+)
 def test_a_signal_while_the_report_is_built_keeps_the_verdict(
     new_lab: NewLab, number: signal.Signals, code: int
 ) -> None:
@@ -197,10 +194,11 @@ def test_kill_9_of_a_part_is_the_rigs(measuring: tuple[Lab, Running], victim: st
         pytest.param("hil-air", "The virtual air of board b1 stood still", marks=pytest.mark.heavy),
     ],
 )
+@pytest.mark.parametrize("measuring", ["some_seconds"], indirect=True)  # the case goes on to its end
 def test_a_part_that_stands_still_is_the_rigs(measuring: tuple[Lab, Running], victim: str, said: str) -> None:
     """Stopped for three seconds and let go on: every message is late, and no firmware is called slow for it.
 
-    Exit 3, the sentence names the part; the next run works.
+    Exit 3, the sentence names the part.
     """
     lab, running = measuring
     stopped = find(descendants(running.process.pid), victim).pid
@@ -211,4 +209,3 @@ def test_a_part_that_stands_still_is_the_rigs(measuring: tuple[Lab, Running], vi
     (fault,) = of_type(lab.entries(), "fault")
     assert (fault["owner"], said in fault["sentence"]) == ("rig", True), fault
     assert of_type(lab.entries(), "record") == []
-    assert lab.run().returncode == 0

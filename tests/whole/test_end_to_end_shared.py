@@ -50,54 +50,41 @@ def test_a_fault_of_a_board_has_its_owner(
         assert word in found["sentence"]
 
 
-def test_virtual_up_keeps_a_rack_that_runs_use(new_lab: NewLab) -> None:
-    """`hil virtual up` says how to reach each board; a run measures there; Ctrl-C ends it, behind & too."""
-    lab = new_lab(1)
+def test_virtual_up_keeps_a_rack_that_two_runs_share(new_lab: NewLab) -> None:
+    """`hil virtual up` says how to reach each board; two runs on other boards take turns, each in the air
+    that it asked for, and both pass; Ctrl-C ends the rack, behind & too."""
+    lab = new_lab(2)
     files = ("--rack", str(lab.rack), "--out", str(lab.out))
     # as a shell starts what stands before &
     argv = ["env", "--ignore-signal=INT", sys.executable, "-m", "hil", "virtual", "up", *files]
     up = Running(argv, lab.folder / "up.txt", lab.env)
-    try:
-        up.await_line(r"miniterm .* rfc2217://127.0.0.1:\d+ 921600")
-        assert lab.hil("board", "power", "b1", "cycle", *files).stdout == "b1: power cycle\n"
-        done = lab.run()
-        assert done.returncode == 0, done.stdout
-        family = descendants(up.process.pid)
-        up.send(signal.SIGINT)
-        assert up.wait() == 130
-        lab.await_nothing_left(*family)
-    finally:
-        up.close()
-
-
-def test_two_runs_share_a_rack_that_is_up(new_lab: NewLab) -> None:
-    """Two runs on other boards of one rack take turns, each in the air that it asked for; both pass."""
-    lab = new_lab(2)
-    up = lab.keep_up()
     wanted = {"b1": "lab", "b2": "perfect"}
     runs = []
     try:
-        up.await_line("miniterm")
+        up.await_line(r"miniterm .* rfc2217://127.0.0.1:\d+ 921600")
+        assert lab.hil("board", "power", "b1", "cycle", *files).stdout == "b1: power cycle\n"
         for board, profile in wanted.items():
             command = lab.command("--suite", "nightly", "--board", board, "--profile", profile)
             runs.append(Running(command, lab.folder / f"{board}.txt", lab.env))
         codes = [one.wait() for one in runs]
         assert codes == [0, 0], "\n".join(one.said() for one in runs)
-        folders = [path.parent for path in lab.out.glob("*/records.jsonl") if not path.parent.is_symlink()]
-        journals = [(folder / "records.jsonl").read_text() for folder in folders]
-        records = [json.loads(line) for journal in journals for line in journal.splitlines()]
-        assert len(records) == 8
-        for record in records:
-            assert record["environment"]["access_point"]["profile"] == wanted[record["board"]]
-            assert (fastest_us(record) < 4000) == (wanted[record["board"]] == "perfect")
-        ports = {record["board"]: record["environment"]["broker"]["tcp_port"] for record in records}
-        assert len(set(ports.values())) == 2
-        assert not [folder for folder in folders if (folder / "rack").exists()]  # not the runs' own logs
+        family = descendants(up.process.pid)
+        up.send(signal.SIGINT)
+        assert up.wait() == 130
+        lab.await_nothing_left(*family)
     finally:
         for one in (*runs, up):
-            one.send(signal.SIGINT)
-            one.wait()
-    lab.await_nothing_left()
+            one.close()
+    folders = [path.parent for path in lab.out.glob("*/records.jsonl") if not path.parent.is_symlink()]
+    journals = [(folder / "records.jsonl").read_text() for folder in folders]
+    records = [json.loads(line) for journal in journals for line in journal.splitlines()]
+    assert len(records) == 8
+    for record in records:
+        assert record["environment"]["access_point"]["profile"] == wanted[record["board"]]
+        assert (fastest_us(record) < 4000) == (wanted[record["board"]] == "perfect")
+    ports = {record["board"]: record["environment"]["broker"]["tcp_port"] for record in records}
+    assert len(set(ports.values())) == 2
+    assert not [folder for folder in folders if (folder / "rack").exists()]  # not the runs' own logs
 
 
 def fastest_us(record: dict[str, Any]) -> int:

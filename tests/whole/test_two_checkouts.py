@@ -70,7 +70,8 @@ def test_both_measure_at_once(new_lab: NewLab) -> None:
 
 
 def test_both_keep_a_rack_up_and_each_finds_its_own_board(new_lab: NewLab, virtual_firmware: Path) -> None:
-    """`hil virtual up` says where a board is, and so does each command of the same checkout; no other one."""
+    """`hil virtual up` says where a board is, and so does each command of the same checkout. No other one
+    flashes it: a run measures on the rack that its own checkout keeps up."""
     first, second = two_checkouts(new_lab)
     with ExitStack() as stack:
         addresses = [stack.enter_context(up(lab)) for lab in (first, second)]
@@ -83,20 +84,15 @@ def test_both_keep_a_rack_up_and_each_finds_its_own_board(new_lab: NewLab, virtu
             assert (
                 f"ok   b1: port {port} is served: the rack is up" in lab.hil("rack", "check", *files).stdout
             )
-        flashed = second.hil("board", "flash", "b1", "--firmware", str(virtual_firmware), *options(second))
-        assert flashed.returncode == 0, flashed.stdout
         flashes = [lab.out / "virtual" / "lab" / "up" / "b1.flash" for lab in (first, second)]
-        assert [b"hil-firmware" in path.read_bytes() for path in flashes] == [False, True]
-
-
-def test_a_run_measures_on_the_rack_that_its_own_checkout_keeps_up(new_lab: NewLab) -> None:
-    """A second rack of the same name and boards, up elsewhere, is not what it flashes."""
-    first, second = two_checkouts(new_lab)
-    with up(first), up(second):
         done = first.run()
         assert done.returncode == 0, done.stdout
-        flash = second.out / "virtual" / "lab" / "up" / "b1.flash"
-        assert set(flash.read_bytes()) == {0xFF}
+        assert [set(path.read_bytes()) == {0xFF} for path in flashes] == [False, True]
+        measured_on = flashes[0].read_bytes()
+        flashed = second.hil("board", "flash", "b1", "--firmware", str(virtual_firmware), *options(second))
+        assert flashed.returncode == 0, flashed.stdout
+        assert b"hil-firmware" in flashes[1].read_bytes()
+        assert flashes[0].read_bytes() == measured_on
 
 
 def test_a_port_that_the_rack_file_names_is_the_boards(tmp_path: Path) -> None:
