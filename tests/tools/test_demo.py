@@ -37,7 +37,7 @@ class Sound(Plan):
         return 1.0
 
 
-PLAN = Plan(nights=40, seed=3)
+PLAN = Plan(nights=40, boots=2, seed=3)
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +181,8 @@ def test_every_statistic_is_the_products(demo: Demo) -> None:
 def test_a_regression_moves_the_tail_alone(demo: Demo) -> None:
     """The candidate's publishes of its first night have p50 as without it, and p95 and p99 12 % above."""
     case, night = cases_of(demo.thresholds)[0], PLAN.night_of("regression")
-    with_it, without = (next(measured(Night(plan, DESK, night), [case])) for plan in (PLAN, Sound(40, 3)))
+    plans = (PLAN, Sound(PLAN.nights, PLAN.seed, PLAN.boots))
+    with_it, without = (next(measured(Night(plan, DESK, night), [case])) for plan in plans)
     rows: list[tuple[Role, str, float]] = [
         ("candidate", "publish_latency_p50_us", 1.0),
         ("candidate", "publish_latency_p95_us", 1.12),
@@ -204,7 +205,7 @@ def test_the_same_seed_gives_the_same_night(demo: Demo) -> None:
         night = Night(plan, LAB, 3)
         return to_bytes(segment_of(night, list(measured(night, cases)), demo.thresholds))
 
-    assert bytes_of(PLAN) == bytes_of(Plan(nights=40, seed=3))
+    assert bytes_of(PLAN) == bytes_of(replace(PLAN))
     assert bytes_of(PLAN) != bytes_of(replace(PLAN, seed=4))
 
 
@@ -216,7 +217,7 @@ def test_too_few_nights_are_refused(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert not (tmp_path / "demo").exists()
 
 
-@pytest.mark.parametrize(("seen", "code"), [(slice(None), 0), (slice(1, None), 1), (slice(0), 1)])
+@pytest.mark.parametrize(("seen", "code"), [(slice(None), 0), (slice(1, None), 1)])
 def test_the_command_says_what_was_found_and_ends_accordingly(
     demo: Demo,
     events: Sequence[dict[str, Any]],
