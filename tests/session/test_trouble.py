@@ -13,7 +13,7 @@ from hil.session.trouble import Trouble, excerpt, recognise, worst
 from hil.virtual.board import chips as virtual
 from hil.virtual.board.panic import brownout
 from hil.virtual.board.reset import Cause
-from tests.session.chip_resets import CAUSES
+from tests.session import chip_resets
 
 KINDS = {
     "firmware": (trouble.RESET,),
@@ -25,13 +25,10 @@ KINDS = {
 
 def test_field_every_reset_cause_of_every_chip_has_its_owner() -> None:
     """Numbers decide, as names differ from chip to chip; supply, host and debugger are the rig's."""
-    assert set(CAUSES) == set(CHIPS)
-    for chip, by_owner in CAUSES.items():
-        assert set(by_owner) == set(KINDS), chip
-        for owner, causes in by_owner.items():
-            for number, name in (cause.split() for cause in causes.split(", ")):
-                kind = recognise(f"rst:{number} ({name}),boot:0x8 (SPI_FAST_FLASH_BOOT)")
-                assert kind in KINDS[owner], (chip, number, name)
+    assert set(chip_resets.CHIPS) == set(CHIPS)
+    for number, owner, name in chip_resets.CAUSES:
+        kind = recognise(f"rst:{number} ({name}),boot:0x8 (SPI_FAST_FLASH_BOOT)")
+        assert kind in KINDS[owner], (number, name)
 
 
 def test_field_usb_of_an_esp32p4_has_the_number_of_another_chips_supply() -> None:
