@@ -26,8 +26,6 @@ from hil.wire import (
     parse_line,
 )
 
-pytestmark = pytest.mark.slow
-
 ROOT = Path(__file__).resolve().parents[2]
 DOC = ROOT / "docs" / "reference" / "console-protocol.md"
 VALUES = st.integers(0, packing.VALUE_MAX)
