@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 
-from hil.base.paths import PROJECT_ROOT
+from tests.lab import run
 from tools.examples_check.expected import patterns, reached
 
 SCRIPT = """\
@@ -45,13 +44,6 @@ def test_output_counts_up_to_the_first_text_that_is_missing() -> None:
 def test_without_an_esp_idf_it_says_so_and_ends_with_2() -> None:
     """Nothing was checked, so nothing is claimed."""
     environment = {key: value for key, value in os.environ.items() if key != "IDF_PATH"}
-    done = subprocess.run(
-        [sys.executable, "-m", "tools.examples_check"],
-        cwd=PROJECT_ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run([sys.executable, "-m", "tools.examples_check"], env=environment)
     assert done.returncode == 2
-    assert "IDF_PATH names no ESP-IDF" in done.stderr
+    assert "IDF_PATH names no ESP-IDF" in done.stdout

@@ -6,33 +6,19 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import shutil
-import subprocess
 import sys
 import time
 import venv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from hil.base.git import git
 from hil.reports.fetching import _digest
-from tests.lab import ROOT, own_environment
+from tests.lab import ROOT, own_environment, run
 
 WHEELS = ROOT / "out" / "tests" / "wheels"
 OLD_S = 3600.0  # nobody works with a wheel of other sources any more
-
-
-def run(
-    argv: Sequence[str | Path],
-    folder: Path,
-    *,
-    env: Mapping[str, str] | None = None,
-    timeout_s: float = 300.0,
-) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        list(map(str, argv)), cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        text=True, timeout=timeout_s, check=False,
-    )  # fmt: skip
 
 
 def tracked() -> list[str]:
@@ -125,7 +111,7 @@ def _build(folder: Path) -> Path:
     for words in (("init", "--quiet"), origin, ("add", "--all"), ("commit", "--quiet", "--message=all")):
         git(copy, "-c", "user.name=t", "-c", "user.email=t@example.org", *words)
     pip = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir"]
-    done = run([*pip, folder, copy], folder)
+    done = run([*pip, folder, copy], folder, timeout_s=300)
     assert done.returncode == 0, done.stdout
     (built,) = folder.glob("*.whl")
     return built
@@ -136,15 +122,6 @@ def _install(built: Path, made: Path) -> None:
     (packages,) = made.glob("lib/python3.*/site-packages")
     (here,) = Path(sys.prefix).glob("lib/python3.*/site-packages")
     (packages / "here.pth").write_text(f"{here}\n")  # its own .pth files, of the checkout, are not read
-    pip = [
-        sys.executable,
-        "-m",
-        "pip",
-        "--python",
-        made / "bin" / "python",
-        "install",
-        "--no-deps",
-        "--no-index",
-    ]
-    done = run([*pip, "--ignore-installed", built], built.parent)
+    pip = [sys.executable, "-m", "pip", "--python", made / "bin" / "python", "install", "--no-deps"]
+    done = run([*pip, "--no-index", "--ignore-installed", built], built.parent, timeout_s=300)
     assert done.returncode == 0, done.stdout

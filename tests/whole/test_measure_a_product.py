@@ -16,7 +16,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from hil.store import RunDirectory
-from tests.lab import ROOT, own_environment
+from tests.lab import ROOT, own_environment, run
 
 pytestmark = pytest.mark.slow
 
@@ -50,10 +50,7 @@ def block(path: str) -> str:
 
 def hil(project: Path, *words: str, status: int = 0) -> str:
     """Run the command in the project; it has to end with ``status``."""
-    done = subprocess.run(
-        [HIL, *words], cwd=project, env=own_environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        text=True, timeout=LAB_DEADLINE_S, check=False,
-    )  # fmt: skip
+    done = run([HIL, *words], project, env=own_environment(), timeout_s=LAB_DEADLINE_S)
     assert done.returncode == status, done.stdout
     return done.stdout
 

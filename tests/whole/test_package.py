@@ -19,9 +19,9 @@ from cmarkgfm.cmark import Options
 from packaging.requirements import Requirement
 
 from hil.base.git import git
-from tests.lab import ROOT, own_environment
+from tests.lab import ROOT, own_environment, run
 from tests.whole import installed
-from tests.whole.installed import run, tracked
+from tests.whole.installed import tracked
 
 pytestmark = pytest.mark.slow
 
@@ -220,7 +220,7 @@ def test_a_teams_own_bench_is_measured(machine: tuple[Path, dict[str, str]], tmp
     for words in (("init", "--quiet"), ("add", "--all"), ("commit", "--quiet", "--message=product")):
         git(project, "-c", "user.name=t", "-c", "user.email=t@example.org", *words)
     words = ["--suite", "first and wake_up", "--board", "v1", "--no-report"]
-    measured = run([hil, "run", *words], project / "main", env=env)
+    measured = run([hil, "run", *words], project / "main", env=env, timeout_s=600)
     assert measured.returncode == 0, measured.stdout
     assert "wake up lateness p50" in measured.stdout
     latest = project / "out" / "latest"

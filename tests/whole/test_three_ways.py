@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from hil.boards.rack import load_rack
-from tests.lab import ROOT
+from tests.lab import ROOT, run
 from tests.variants import TWENTY_PER_CENT_US, late_publish
 from tests.whole import installed
 from tests.whole.test_measure_a_product import GUIDE, block
@@ -39,7 +39,7 @@ class Shop:
     env: dict[str, str]
 
     def hil(self, *words: str | Path) -> subprocess.CompletedProcess[str]:
-        return installed.run(["hil", *words], self.project, env=self.env, timeout_s=DEADLINE_S)
+        return run(["hil", *words], self.project, env=self.env, timeout_s=DEADLINE_S)
 
     def does(self, *words: str | Path) -> str:
         done = self.hil(*words)
@@ -92,7 +92,7 @@ def test_from_outside_a_harmless_change_passes(shop: Shop) -> None:
     (shop.project / "hil/thresholds/reading_ack.yaml").write_text(block("hil/thresholds/reading_ack.yaml"))
     assert "compare:" in GUIDE
     commit = "git init -q && git add -A && git commit -qm node"
-    assert installed.run(["sh", "-c", commit], shop.project, env=shop.env).returncode == 0
+    assert run(["sh", "-c", commit], shop.project, env=shop.env).returncode == 0
     lists = shop.project / "CMakeLists.txt"
     lists.write_text(lists.read_text().replace('"1.0.0"', '"1.0.1"'))
     said = shop.does("compare", "HEAD", "--board", "v1", "--no-report")
@@ -105,7 +105,7 @@ def test_with_the_component(shop: Shop) -> None:
     for part in ("components", "hil"):
         shutil.copytree(EXAMPLES / "sensor-node-component" / part, shop.project / part, dirs_exist_ok=True)
     patch = ["patch", "-sp1", "-i", EXAMPLES / "sensor-node-component" / "component.patch"]
-    assert installed.run(patch, shop.project).returncode == 0
+    assert run(patch, shop.project).returncode == 0
     (data,) = installed.environment().glob("lib/python3.*/site-packages/hil/data")
     (shop.project.parent / "hil").symlink_to(data)  # where the patch looks for the component
     shop.does("init")
@@ -119,13 +119,13 @@ def test_with_the_component(shop: Shop) -> None:
     harmless = shop.build("harmless")
     shop.add("sdkconfig.defaults", SLOWER)
     slower = shop.build("slower")
-    run = ["run", "--suite", "pr and reading_published", "--board", "v1", "--no-report", "--base", base]
-    done = shop.hil(*run, "--firmware", slower)
+    words = ["run", "--suite", "pr and reading_published", "--board", "v1", "--no-report", "--base", base]
+    done = shop.hil(*words, "--firmware", slower)
     found = shop.compared("reading_published_p50_us", done.stdout)
     assert (done.returncode, found["outcome"], found["change"] > 1) == (1, "regressed", True), done.stdout
     assert "REGRESSED" in done.stdout
     assert "Reading published p50" in done.stdout
-    done = shop.hil(*run, "--firmware", harmless)
+    done = shop.hil(*words, "--firmware", harmless)
     found = shop.compared("reading_published_p50_us", done.stdout)
     assert (done.returncode, found["outcome"]) == (0, "pass"), done.stdout
 
@@ -135,13 +135,13 @@ def test_with_our_benches(shop: Shop) -> None:
     shop.does("init")
     base = Path(shop.does("build", "--target", "virtual-esp32").splitlines()[-1])
     suite = "pr and publish and transport=tcp"
-    run = ["run", "--suite", suite, "--board", "v1", "--no-report", "--base", base]
-    done = shop.hil(*run, "--firmware", late_publish(TWENTY_PER_CENT_US))
+    words = ["run", "--suite", suite, "--board", "v1", "--no-report", "--base", base]
+    done = shop.hil(*words, "--firmware", late_publish(TWENTY_PER_CENT_US))
     verdict = json.loads((shop.project / "out" / "latest" / "verdicts.json").read_text())
     slower = {one["metric"] for one in verdict["compared"] if one["outcome"] == "regressed"}
     assert done.returncode == 1, done.stdout
     assert any(metric.startswith("publish_latency") for metric in slower), done.stdout
-    done = shop.hil(*run[:-2], "--unchanged")
+    done = shop.hil(*words[:-2], "--unchanged")
     verdict = json.loads((shop.project / "out" / "latest" / "verdicts.json").read_text())
     assert not [one for one in verdict["compared"] if one["outcome"] == "regressed"], done.stdout
     assert done.returncode == 0, done.stdout
