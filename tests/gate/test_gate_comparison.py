@@ -14,7 +14,7 @@ import pytest
 
 from hil.base.errors import ConfigError, ExitCode
 from hil.gate import judge
-from hil.model import BaseCause, ComparedSeries, Entry, Fault, NoBase, NotRun, RunRecord, Verdict
+from hil.model import BaseCause, ComparedSeries, Comparison, Entry, Fault, NoBase, NotRun, RunRecord, Verdict
 from hil.thresholds.limits import Advice, Suppression, Where
 from hil.thresholds.types import Thresholds
 from tests.gate import compare_records as rig
@@ -22,7 +22,7 @@ from tests.gate.compare_records import BOARDS, CASE_ID, LOOKS, METRIC, compariso
 from tests.make_records import RUN_ID, publish_record, publish_thresholds
 
 FIRST, LAST = LOOKS[:1], LOOKS[-1:]
-UNSURE = {"effect": 0.07, "deviation": 0.25}  # between pass and regressed, in much noise
+UNSURE: dict[str, Any] = {"effect": 0.07, "deviation": 0.25}  # between pass and regressed, in much noise
 P95 = "publish_latency_p95_us"
 RULE = (0.10, 0.03)
 
@@ -126,8 +126,11 @@ def test_what_falls_is_said_to_fall() -> None:
 def test_a_night_beside_the_reference_never_blocks() -> None:
     """Main may have left the frozen reference behind on purpose: what is worse than it is advice."""
     base = run(effect=0.2, entry=comparison(looks=((4, 4),)))
-    night = [
-        replace(entry, role="reference") if getattr(entry, "role", "") == "base" else entry for entry in base
+    night: list[Entry] = [
+        replace(entry, role="reference")
+        if isinstance(entry, RunRecord | Comparison) and entry.role == "base"
+        else entry
+        for entry in base
     ]
     assert (compared(verdict(base)).blocking, compared(verdict(base)).outcome) == (True, "regressed")
     told = verdict(night)
@@ -292,7 +295,7 @@ def test_a_base_that_is_missing(
     the same bytes nothing can have changed, so limits that are kept are a pass by them alone."""
     own = publish_thresholds()
     strict = replace(own, policy=replace(own.policy, on_undecided="fail"))
-    entries = [NoBase(RUN_ID, cause, "x.c:1: error"), publish_record(latency_ms=latency_ms)]
+    entries: list[Entry] = [NoBase(RUN_ID, cause, "x.c:1: error"), publish_record(latency_ms=latency_ms)]
     found = verdict(entries, strict)
     assert (found.outcome, found.exit_code, found.no_base) == (outcome, exit_code, cause)
     assert found.on_undecided == ("fail" if outcome == "undecided" else "neutral")
