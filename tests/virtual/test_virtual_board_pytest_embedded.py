@@ -26,22 +26,24 @@ REGISTER = "from hil.boards import serial_url\n\nserial_url.register()\n"
 
 
 @pytest.mark.parametrize(
-    ("chip", "scheme"),
+    ("chip", "scheme", "is_flashed"),
     [
-        ("esp32", "rfc2217"),
-        ("esp32", "fastrfc2217"),
-        pytest.param("esp32s3", "fastrfc2217", marks=pytest.mark.heavy),
-        pytest.param("esp32c3", "fastrfc2217", marks=pytest.mark.heavy),
+        ("esp32", "rfc2217", True),
+        ("esp32", "fastrfc2217", False),
+        pytest.param("esp32", "rfc2217", False, marks=pytest.mark.heavy),
+        pytest.param("esp32s3", "fastrfc2217", False, marks=pytest.mark.heavy),
+        pytest.param("esp32c3", "fastrfc2217", False, marks=pytest.mark.heavy),
     ],
 )
-def test_autoflash_expect_write_and_reset(tmp_path: Path, chip: str, scheme: str) -> None:
-    """An empty board is flashed with the build and runs it; over pyserial's own client, which takes half a
-    minute to flash, it has the build already."""
+def test_autoflash_expect_write_and_reset(
+    tmp_path: Path, chip: str, scheme: str, *, is_flashed: bool
+) -> None:
+    """An empty board is flashed with the build and runs it. Flashing over pyserial's own client takes half a
+    minute: the board that is flashed before shows the rest."""
     build = make_build(tmp_path / "app", chip=chip, console_baud=115200)
-    stock = scheme == "rfc2217"
-    flash = write_flash_file(tmp_path / "flash.bin", flash_files(build) if stock else {})
+    flash = write_flash_file(tmp_path / "flash.bin", flash_files(build) if is_flashed else {})
     with BoardProcess(tmp_path / "board", "--chip", chip, flash=flash) as board:
-        run_project(board, build, tmp_path, chip, scheme, *(["--skip-autoflash", "y"] if stock else []))
+        run_project(board, build, tmp_path, chip, scheme, *(["--skip-autoflash", "y"] if is_flashed else []))
         assert board.control.state()["app_elf_sha256"] is not None
 
 
