@@ -276,5 +276,7 @@ def test_settings_reach_the_client(session: AgentSession) -> None:
         limits = {"outbox_limit_bytes": 1000, "payload_bytes": 300, "timeout_ms": 100}
         series = run(session, "delivery", count=10, warmup=0, clean_session=0, **limits)
         (connection,) = peer.accepted
-    assert sorted(series.columns["outcome"]) == [TIMEOUT] * 3 + [OUTBOX_FULL] * 7
+    outcomes = series.columns["outcome"]
+    assert outcomes[:4] == (TIMEOUT, TIMEOUT, TIMEOUT, OUTBOX_FULL)
+    assert set(outcomes[4:]) <= {OUTBOX_FULL, OVERRUN}  # a busy host comes too late for some
     assert not connection.clean_session

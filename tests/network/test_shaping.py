@@ -110,9 +110,8 @@ def carry(rack: VirtualRack, board: str, *, up: bool, folder: Path) -> float:
     argv = [sys.executable, "-c", SEND, target, str(BYTES)]
     sending = rack.spawn(argv, netns=sender, log_path=folder / "send.log")
     assert sending.wait(TIMEOUT_S) == 0, (folder / "send.log").read_text()
-    took_s = time.monotonic() - began
-    assert listening.wait(TIMEOUT_S) == 0
-    return took_s
+    assert listening.wait(TIMEOUT_S) == 0  # who sent it may have left with the last bytes on their way
+    return time.monotonic() - began
 
 
 @pytest.mark.slow

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The browser that every test of a page shares."""
+"""The browser that a module's tests of pages share."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from playwright.sync_api import Browser
 from tests.reports.browser import chromium
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """One Chromium; it ends with this folder's tests, because an event loop of its own runs meanwhile."""
+    """One Chromium a module: an event loop of its own runs until it ends, and other tests start theirs."""
     with chromium() as browser:
         yield browser
