@@ -36,6 +36,7 @@ from tests.trace.trace_events import (
     trace_of,
 )
 
+PEER = 6
 NUMBERS = [*(int(kind) for kind in EventKind), *(int(EventKind.MARK) + int(mark) for mark in Mark)]
 
 
@@ -106,6 +107,15 @@ def test_who_runs_on_a_host_is_inferred() -> None:
     assert (1012, 1020, "ready") in states(timeline, MIDDLE)
     assert (1020, 4025, "running") in states(timeline, MIDDLE)
     assert (705, 4025, "ready") in states(timeline, LOW)
+
+
+def test_of_equal_priority_the_first_runs_on() -> None:
+    """FreeRTOS lets a task run until it rests where the one that comes has no higher priority."""
+    rows = [(0, 1, IN, LOW, 0), (10, 1, IN, PEER, 0), (20, 1, DELAYS, LOW, 0), (20, 1, OUT, LOW, 0)]
+    series = series_of([*rows, (30, 1, TAKEN, PEER, 1)], device={f"task_{PEER}": "peer:6:1"})
+    timeline = reconstruct(read_trace(series.columns, series.device, exact=False))
+    assert states(timeline, LOW)[0] == (0, 20, "running")
+    assert states(timeline, PEER) == [(10, 20, "ready"), (20, 30, "running")]
 
 
 def test_an_inherited_priority_decides_on_a_host() -> None:
