@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hil.base.errors import ConfigError, RigError
@@ -112,6 +112,7 @@ def test_flash_killed_in_creation_is_created_anew(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.binary(min_size=1, max_size=60), max_size=8), st.integers(1, 20))
+@example([b"\xdb\xdc", b"\xdb\xdd\xc0"], 3)  # bytes that look like escapes
 def test_slip_packets_survive(packets: list[bytes], chunk: int) -> None:
     """What is encoded is decoded, however the stream is cut."""
     stream = b"".join(map(slip.encode, packets))
@@ -203,6 +204,13 @@ class Circuit:
 def test_reset_sequences(states: list[tuple[int, int]], events: list[str]) -> None:
     """The line sequences of pyserial, esptool and idf.py monitor do to the chip what they do on a DevKit."""
     assert Circuit().lines(*states) == events
+
+
+def test_lines_that_change_before_the_strap_is_sampled_decide() -> None:
+    """esptool lets go of one line after the other: the chip starts once, by how they are in the end."""
+    circuit = Circuit()
+    circuit.lines((0, 1), (1, 1), (1, 0))
+    assert (circuit.events, circuit.pending) == (["hold", "download"], None)
 
 
 def test_strap_is_sampled_late_where_both_lines_stay() -> None:
