@@ -11,7 +11,7 @@ import pytest
 
 from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
 from hil.session import AgentSession
-from tests.session.fake_agent import FakeAgent, FakeConsole
+from tests.session.fake_agent import FakeAgent, FakeConsole, no_choice
 from tests.session.session_rig import CASE, run, session_with
 
 PANIC = [
@@ -234,6 +234,12 @@ def test_a_run_that_takes_too_long_is_an_error_that_says_so() -> None:
         FirmwareError, match=r"had not finished example/count=3,mode=fast after 10.0 s.*running"
     ):
         run(agent)
+
+
+def test_the_bursts_of_a_run_share_its_timeout() -> None:
+    """Each of two bursts takes 6 s: the second is not there when the run's 10 s are over."""
+    with pytest.raises(FirmwareError, match=r"had not finished .* after 4\.0 s"):
+        run(FakeAgent(bursts=no_choice(2), measuring_s=6.0))
 
 
 def test_a_failed_bench_names_its_error() -> None:
