@@ -113,6 +113,12 @@ def test_unpacking_anything_gives_its_only_packing_or_an_error(
     assert packing.pack_columns(unpacked) == packed
 
 
+def test_a_number_of_more_than_five_bytes_is_refused() -> None:
+    """No difference of 32-bit values needs a sixth byte, which is said before it is computed with."""
+    with pytest.raises(ValueError, match="longer than five bytes"):
+        list(packing.decode_varints(b"\x81\x80\x80\x80\x80\x01"))
+
+
 @pytest.mark.parametrize("columns", [[[1], [1, 2]], [[-1]], [[2**32]]])
 def test_unpackable_columns_are_refused(columns: list[list[int]]) -> None:
     """Columns of different length and values beyond 32 bits are errors of the caller."""
