@@ -33,7 +33,7 @@ Linker script and memory map
  .data.queue    0x3fc80000       0x20 esp-idf/freertos/libfreertos.a(queue.c.obj)
 
 .dram0.bss      0x3fc80020       0x40
- .bss.link      0x3fc80020       0x40 esp-idf/link/liblink.a(link.c.obj)
+ .bss.link      0x3fc80020       0x40 managed/link/liblink.a(link.c.obj)
 
 .flash.text     0x42000020      {total:#x}
  .text.xQueueSend
@@ -64,7 +64,7 @@ def rows(said: str) -> list[list[str]]:
 def test_each_byte_is_a_sections_and_a_components(
     virtual_firmware: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The largest first; what is not in flash, as .bss, is no part of the total."""
+    """The largest first, archives of one name together; .bss, which is not in flash, is not in the total."""
     made = bundle(virtual_firmware, tmp_path / "head", 0x50)
     for path in (made, made / TARGET):
         assert run_command(["firmware", "size", str(path)]) == 0
