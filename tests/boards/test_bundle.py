@@ -335,6 +335,14 @@ def change_arguments(folder: Path, old: str, new: str) -> None:
     path.write_text(path.read_text().replace(old, new))
 
 
+def leave_one_out(folder: Path) -> None:
+    path = folder / "flasher_args.json"
+    arguments = json.loads(path.read_text())
+    files = arguments["flash_files"]
+    arguments["flash_files"] = {at: name for at, name in files.items() if name != "bootloader/bootloader.bin"}
+    path.write_text(json.dumps(arguments))
+
+
 @pytest.mark.parametrize(
     ("change", "differing"),
     [
@@ -344,6 +352,7 @@ def change_arguments(folder: Path, old: str, new: str) -> None:
             lambda folder: (folder / "bootloader" / "bootloader.bin").write_bytes(b"x"),
             "bootloader/bootloader.bin",
         ),
+        (leave_one_out, "bootloader/bootloader.bin"),
         (lambda folder: change_arguments(folder, "0x10000", "0x20000"), IMAGE),
         (lambda folder: change_arguments(folder, '"dio"', '"qio"'), "write_flash_args"),
     ],
