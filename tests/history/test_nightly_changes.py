@@ -62,6 +62,18 @@ def test_a_step_in_raw_values_alone_is_the_environments() -> None:
     assert result.notes == ()
 
 
+def test_a_ratio_that_moved_the_other_way_does_not_follow() -> None:
+    """Beside a reference that rose more, and varies: a rise of the raw values is the environment's."""
+
+    def night(n: int) -> NightOf:
+        rise, noise = 0.2 * (n >= STEP), 0.005 * (-1) ** n
+        reference = 2 * rise + 0.6 * (-1) ** n
+        return NightOf([100 * math.exp(rise + noise)] * 3, {REFERENCE: [100 * math.exp(reference)] * 3})
+
+    (point,) = changes([night(n) for n in range(NIGHTS)]).points
+    assert (point.cause, point.of_ratio, point.change > 0) == ("environment", False, True)
+
+
 def test_a_change_is_confirmed_by_two_nights() -> None:
     """After one night at another level nothing is said, whatever its size."""
     nights = draw(firmware=lambda n: since(n, 0.5))
