@@ -22,6 +22,7 @@ from hil.ci.collecting import collect
 from hil.ci.conclusion import CiVerdict, conclude
 from hil.ci.event import read_event
 from hil.ci.legs import compared_targets, narrow, unchanged_image
+from hil.ci.limits import Counting
 from hil.ci.plan import EMULATED_JOB, INSTRUCTION_COST, CiPlan, plan_event, write_plan
 from hil.ci.strict_plan import read_strictly
 from hil.cli.app import run_command
@@ -208,6 +209,18 @@ def test_a_regression_is_never_told_as_time(counted: Callable[[int], Path], tmp_
     shutil.copytree(counted(12_790) / LEG, tmp_path / LEG)  # without the rack, whose figures are latencies
     for page in told(say(tmp_path), tmp_path):
         assert not OF_TIME.search(page), page
+
+
+@pytest.mark.slow
+def test_a_share_of_alpha_is_not_what_was_planned(counted: Callable[[int], Path], legs: Path) -> None:
+    """The legs that time share alpha; this one has all of it, or it would block less."""
+    shutil.copytree(counted(12_409) / LEG, legs / LEG)
+    (run,) = RunDirectory.list(legs / LEG)
+    run.write_info({**run.read_info(), "suite": "sealed", "legs": 2})
+    plan = a_plan(["esp32"], emulated=True)
+    assert plan.legs_of_alpha == 2
+    leg = next(leg for leg in conclude(plan, legs, WELL, Counting()).legs if leg.name == LEG)
+    assert "it shared alpha with 2 legs, and the plan has 1" in leg.sentence
 
 
 @pytest.mark.slow
