@@ -227,6 +227,18 @@ def test_a_leg_that_was_not_measured_is(queue: Queue) -> None:
     assert not any(leg.skip for leg in plan.legs)
 
 
+def test_another_suite_was_not_measured(queue: Queue) -> None:
+    """A leg of the same name, but of other cases: the group is measured."""
+    queue.measured()
+    event = queue.group()
+    plan = queue.plan(event.head, event.base_tip)
+    legs = tuple(dataclasses.replace(leg, suite="nightly") for leg in plan.legs)
+    github = GitHub(HOME, TOKEN, queue.api, wait=lambda _seconds: None)
+    found, why = in_queue(dataclasses.replace(plan, legs=legs), event, queue.repository.path, github)
+    assert "measured no leg virtual of suite nightly" in why
+    assert (found.leg("virtual").skip, found.leg("compare").skip) == ("", "")
+
+
 def test_racks_are_measured_where_they_fit_the_timeout(queue: Queue, tmp_path: Path) -> None:
     """With less time the group has its virtual legs, and the rack is undecided, not green."""
     event = queue.group({"firmware/b.c": "2"})
