@@ -23,7 +23,7 @@ from hil.model import Case, Comparison, Entry, Fault, NotRun, RunRecord
 from hil.run.boot_loop import BootLoop
 from hil.run.interfaces import Event
 from hil.run.plan import Plan
-from hil.run.rounds import Comparing, order_of
+from hil.run.rounds import Comparing, Rounds, order_of
 from tests.run.boot_loop_rig import CASES, RACK, V1, V2, WAIT_S, FakeRig, ignore, plan_of, run
 
 IMAGE = Image(V1.target)
@@ -201,6 +201,19 @@ def raise_after(event: threading.Event) -> None:
     """Hang until the run is stopped."""
     assert event.wait(WAIT_S)
     raise RigError("the run was stopped")
+
+
+def test_a_look_is_expected_to_take_as_long_as_its_boots() -> None:
+    """Three boots took 60 s: so do the next three; 10 s before the budget's end no third look begins."""
+    now = [0.0]
+    open_cases = comparing(lambda comparison, _entries: frozenset(comparison.cases), budget_s=130.0)
+    rounds = Rounds(IMAGE, open_cases, boards=["v1"], now_s=lambda: now[0], entries=list)
+    looks = rounds.looks("v1", CASES, check=lambda: None, on_wait=lambda: None, given_up=())
+    ended = []
+    for now[0] in (0.0, 60.0, 120.0):
+        ended.append(next(looks).ended)
+    assert ended[:2] == ["", ""]
+    assert "10 s are left, and look 3 takes about 1 min" in ended[2]
 
 
 def test_a_budget_ends_the_looks() -> None:
