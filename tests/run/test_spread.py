@@ -89,6 +89,7 @@ def test_what_a_board_in_quarantine_would_measure_is_given_to_others() -> None:
         for case, board in before.items()
         if board == ["b2"]
     }
+    assert not any("b2" in others for others in plan.takers.values())  # nor does it take over
     alone = planned((B1,), quarantine={"b1": "quarantined by anna"})
     assert [one.reason for one in alone.boards[0].omitted] == ["quarantined by anna"] * len(CASES)
     assert not alone.present
