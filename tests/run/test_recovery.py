@@ -34,6 +34,7 @@ class HangingRig(FakeRig):
     ladder: tuple[Rung, ...] = ALL
     mends: str = ""
     hangs: bool = True
+    in_use: bool = True
     silent: list[Board] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -44,7 +45,7 @@ class HangingRig(FakeRig):
         if board is V1 and case == CASES[1] and self.hangs:
             self.silent.append(board)
             self.hangs = False
-            raise NoAnswerError("not a byte came.", in_use=True)
+            raise NoAnswerError("not a byte came.", in_use=self.in_use)
 
     def climbed(self, board: Board, rung: Rung) -> None:
         if rung == self.mends:
@@ -102,6 +103,14 @@ def test_a_board_that_a_reset_brings_back_was_hung_by_its_firmware() -> None:
     )
     assert "hung: not a byte came. A reset alone brought it back" in fault.sentence
     assert len(rig.found(RunRecord)) == 1 + len(CASES)
+
+
+def test_a_board_that_had_not_answered_before_was_not_hung_by_its_firmware() -> None:
+    """A reset brings it back, and nobody knows what kept it silent: it measures on, and nobody is blamed."""
+    rig = HangingRig(mends="reset", in_use=False)
+    run(plan_of(V1, V2), rig)
+    assert not rig.found(Fault)
+    assert len(rig.found(RunRecord)) == 2 * len(CASES)
 
 
 def test_a_board_that_nothing_brings_back_is_the_rigs() -> None:
