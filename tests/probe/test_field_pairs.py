@@ -184,3 +184,11 @@ def test_field_a_case_waits_for_those_that_have_time_left() -> None:
     assert matching.ends_ns == 500 * MS
     matching.take(Event("answer", 30 * MS, "1"))
     assert matching.ends_ns == 0
+
+
+def test_field_without_a_key_a_case_waits_as_long_as_the_newest_may_be_answered() -> None:
+    """Where questions overlapped, one answer too many within that time says that order tells nothing."""
+    matching = Matching(2, 500 * MS, has_key=False)
+    for event in lines(("ask", 0), ("ask", 100), ("answer", 110)):
+        matching.take(event)
+    assert matching.ends_ns == 600 * MS
