@@ -136,6 +136,11 @@ def test_field_a_ready_line_without_a_time_is_no_restart_where_the_log_goes_on()
     assert found(*FIRST_BOOT[:-1], (320, "main: ready"), *running, (4400, "main: ready")) == []
 
 
+def test_field_a_ready_line_that_came_too_soon_once_tells_nothing_any_more() -> None:
+    """It is of another kind, so that it is no restart either where it comes after a while."""
+    assert found((0, "hello"), (1000, "main: ready"), (1100, "main: ready"), (9000, "main: ready")) == []
+
+
 def test_field_a_ready_pattern_that_matches_line_after_line_is_no_restart() -> None:
     """A line that comes sooner than any boot could be over is not of a boot."""
     assert found((0, "hello"), *((500 + 100 * number, "main: ready") for number in range(9))) == []
