@@ -120,9 +120,9 @@ def board(elf: Path, **variables: str) -> Iterator[Board]:
     assert "runtime error" not in errors
 
 
-def build(*tests: str) -> Path:
-    """Build the firmware and tests of its parts with sanitizers; return the build folder."""
-    return build_sanitized("hil-firmware.elf", *tests)
+def firmware() -> Path:
+    """Build the firmware with sanitizers; return the program."""
+    return build_sanitized("hil-firmware.elf") / "hil-firmware.elf"
 
 
 def build_for_one_core() -> Path:

@@ -59,7 +59,7 @@ def test_what_a_host_has_not_is_refused_in_a_sentence(board: Board) -> None:
         with pytest.raises(ConfigError, match=f"a host has no {absent}"):
             board.run("cost", part=part)
     with (
-        kernel_rig.board(kernel_rig.build() / "hil-firmware.elf") as uncounted,
+        kernel_rig.board(kernel_rig.firmware()) as uncounted,
         pytest.raises(ConfigError, match="this board counts no instructions"),
     ):
         uncounted.run("cost", part="queue")

@@ -3,11 +3,8 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -18,7 +15,6 @@ from hil.thresholds import load as load_thresholds
 from hil.trace.events import EventKind, Mark
 from hil.trace.reading import read_trace
 from tests.boards.rack_tools import CHECKOUT
-from tests.firmware import kernel_rig
 from tests.firmware.kernel_rig import NOT_DONE, OK, VOID, Board
 from tests.make_records import publish_record
 
@@ -27,17 +23,6 @@ pytestmark = pytest.mark.slow
 LOOPS = 300
 NEVER_US = 1_000_000
 TIMEOUT_S = 30.0
-
-
-@pytest.fixture(scope="module")
-def build() -> Path:
-    return kernel_rig.build("test_rtos_histogram")
-
-
-@pytest.fixture(scope="module")
-def board(build: Path) -> Iterator[Board]:
-    with kernel_rig.board(build / "hil-firmware.elf") as running:
-        yield running
 
 
 def run(board: Board, **parameters: Scalar) -> Series:
@@ -53,13 +38,6 @@ def loops(series: Series, outcome: int | None = None) -> Counter[int]:
     ):
         found[thread] += count if outcome in (None, value) else 0
     return found
-
-
-def test_the_histogram_counts_each_latency_once(build: Path) -> None:
-    """Buckets are exact below 512 us, within 0.4 % above, and nothing overflows."""
-    program = [str(build / "test" / "test_rtos_histogram")]
-    done = subprocess.run(program, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("source", ["delay_until", "esp_timer", "gptimer"])
@@ -148,13 +126,12 @@ def test_what_cannot_be_measured_is_the_configurations_fault(
         run(board, **parameters)
 
 
-def test_a_chip_of_one_core_has_one_thread() -> None:
+def test_a_chip_of_one_core_has_one_thread(one_core: Board) -> None:
     """Threads on core 1 are the configuration's fault there."""
-    with kernel_rig.board(kernel_rig.build_for_one_core()) as one_core:
-        for threads in ("core1", "all"):
-            with pytest.raises(ConfigError, match="no core 1"):
-                run(one_core, threads=threads)
-        assert loops(run(one_core)) == {0: LOOPS}
+    for threads in ("core1", "all"):
+        with pytest.raises(ConfigError, match="no core 1"):
+            run(one_core, threads=threads)
+    assert loops(run(one_core)) == {0: LOOPS}
 
 
 def test_abort_ends_a_run_soon_and_the_next_one_works(board: Board) -> None:

@@ -46,7 +46,7 @@ def mosquitto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mosquitto]:
 
 @pytest.fixture(scope="module")
 def firmware() -> Path:
-    return build_sanitized("hil-firmware.elf", "test_load_message") / "hil-firmware.elf"
+    return build_sanitized("hil-firmware.elf") / "hil-firmware.elf"
 
 
 @pytest.fixture

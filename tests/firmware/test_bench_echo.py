@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -133,10 +132,3 @@ def test_a_run_longer_than_its_clock_is_refused(session: AgentSession, mosquitto
     provision(session, mosquitto)
     with pytest.raises(ConfigError, match="32-bit microseconds"):
         run(session, "echo", interval_us=60000000, count=100)
-
-
-def test_board_without_memory_for_a_message_says_so() -> None:
-    """A message that does not fit is the firmware's fault: what is free, and the limit that leaves it out."""
-    program = build_sanitized("test_mqtt_publisher") / "test" / "test_mqtt_publisher"
-    done = subprocess.run([program], capture_output=True, text=True, timeout=30, check=False)
-    assert done.returncode == 0, done.stderr

@@ -3,15 +3,10 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from hil.base.errors import ConfigError
 from hil.model import Scalar
-from tests.firmware import kernel_rig
 from tests.firmware.kernel_rig import Board
 
 pytestmark = pytest.mark.slow
@@ -22,19 +17,7 @@ PERIODS_US = {
     "PH": [32000, 16000, 8000, 4000, 2000],
     "PN": [32000, 21333, 12800, 9142, 5818],
 }
-PLAYED_TIMEOUT_S = 60
 Row = dict[str, int]
-
-
-@pytest.fixture(scope="module")
-def build() -> Path:
-    return kernel_rig.build("test_rtos_ramp")
-
-
-@pytest.fixture(scope="module")
-def board(build: Path) -> Iterator[Board]:
-    with kernel_rig.board(build / "hil-firmware.elf") as running:
-        yield running
 
 
 def climb(board: Board, **parameters: Scalar) -> tuple[list[list[Row]], list[Row], int]:
@@ -99,15 +82,6 @@ def test_a_ramps_own_row_sums_it_up(board: Board) -> None:
         assert all((row["outcome"] in (MISSED, VOID)) for row in tasks if row["missed_count"])
 
 
-@pytest.mark.needs_real_time
-def test_a_planted_load_ends_a_ramp_and_a_late_host_voids_it(build: Path) -> None:
-    """Tasks that work more than they ask for miss; where the host was late a step is repeated, five times."""
-    done = subprocess.run(
-        [build / "test" / "test_rtos_ramp"], capture_output=True, text=True, timeout=PLAYED_TIMEOUT_S
-    )
-    assert done.returncode == 0, done.stderr
-
-
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [
@@ -136,9 +110,8 @@ def test_abort_ends_a_run_soon_and_nothing_is_left_behind(board: Board) -> None:
     board.wait_for_free_bytes(free_bytes)
 
 
-def test_one_core_is_enough() -> None:
+def test_one_core_is_enough(one_core: Board) -> None:
     """A chip with one core has core 0 and no other."""
-    with kernel_rig.board(kernel_rig.build_for_one_core()) as one_core:
-        assert len(climb(one_core, ramps=1, **{"raise": "work"})[1]) == 1
-        with pytest.raises(ConfigError, match="this chip has no core 1"):
-            climb(one_core, task_core="1")
+    assert len(climb(one_core, ramps=1, **{"raise": "work"})[1]) == 1
+    with pytest.raises(ConfigError, match="this chip has no core 1"):
+        climb(one_core, task_core="1")

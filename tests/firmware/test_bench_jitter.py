@@ -6,7 +6,6 @@ from __future__ import annotations
 import statistics
 import subprocess
 import time
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -31,17 +30,6 @@ MESSAGE_BYTES = 1024
 NEVER_US = 1_000_000
 SOURCES = ("delay_until", "esp_timer", "gptimer")
 TIMEOUT_S = 30.0
-
-
-@pytest.fixture(scope="module")
-def elf() -> Path:
-    return kernel_rig.build() / "hil-firmware.elf"
-
-
-@pytest.fixture(scope="module")
-def board(elf: Path) -> Iterator[Board]:
-    with kernel_rig.board(elf) as running:
-        yield running
 
 
 def run(board: Board, **parameters: Scalar) -> Series:
@@ -117,21 +105,7 @@ def test_network_is_messages_of_1_kb_at_the_broker(board: Board, tmp_path: Path)
     with Mosquitto.run(tmp_path, trustme.CA()) as broker:
         port = str(broker.ports["tcp"])
         board.session.provision({"broker_host": "127.0.0.1", "broker_tcp_port": broker.ports["tcp"]})
-        ask = [
-            "mosquitto_sub",
-            "-h",
-            "127.0.0.1",
-            "-p",
-            port,
-            "-t",
-            "hil/+/load",
-            "-C",
-            "5",
-            "-W",
-            "20",
-            "-F",
-            "%l",
-        ]
+        ask = f"mosquitto_sub -h 127.0.0.1 -p {port} -t hil/+/load -C 5 -W 20 -F %l".split()
         with subprocess.Popen(ask, stdout=subprocess.PIPE, text=True) as subscriber:
             series = run(board, load="network", count=200)
             lengths, _ = subscriber.communicate(timeout=TIMEOUT_S)
@@ -219,23 +193,22 @@ def test_a_trace_of_the_end_holds_the_last_wakes(board: Board) -> None:
     ],
 )
 def test_what_cannot_be_measured_is_the_configurations_fault(
-    elf: Path, parameters: dict[str, Scalar], said: str
+    parameters: dict[str, Scalar], said: str
 ) -> None:
     """The sentence says which parameter, and what it would take."""
-    with kernel_rig.board(elf) as fresh, pytest.raises(ConfigError, match=said):
+    with kernel_rig.board(kernel_rig.firmware()) as fresh, pytest.raises(ConfigError, match=said):
         run(fresh, **parameters)
 
 
-def test_a_chip_of_one_core_measures_what_one_core_can() -> None:
+def test_a_chip_of_one_core_measures_what_one_core_can(one_core: Board) -> None:
     """A load of the other core is the configuration's fault there; the rest works, the lock included."""
-    with kernel_rig.board(kernel_rig.build_for_one_core()) as one_core:
-        for load in ("other_core", "both", "migrate"):
-            with pytest.raises(ConfigError, match="two cores"):
-                run(one_core, load=load, task_core="none" if load == "migrate" else "0")
-        with pytest.raises(ConfigError, match="no core 1"):
-            run(one_core, task_core="1")
-        for parameters in ({"load": "same_core"}, {"load": "flash"}, {"resource": "mutex"}):
-            assert NOT_DONE not in run(one_core, **parameters).columns["outcome"]
+    for load in ("other_core", "both", "migrate"):
+        with pytest.raises(ConfigError, match="two cores"):
+            run(one_core, load=load, task_core="none" if load == "migrate" else "0")
+    with pytest.raises(ConfigError, match="no core 1"):
+        run(one_core, task_core="1")
+    for parameters in ({"load": "same_core"}, {"load": "flash"}, {"resource": "mutex"}):
+        assert NOT_DONE not in run(one_core, **parameters).columns["outcome"]
 
 
 def test_rows_during_which_the_host_was_late_are_void(board: Board) -> None:

@@ -3,25 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import pytest
 
 from hil.base.errors import ConfigError
 from hil.model import Scalar
-from tests.firmware import kernel_rig
 from tests.firmware.kernel_rig import NOT_DONE, Board, measured
 
 pytestmark = pytest.mark.slow
 
 SCENARIOS = 6
 MEMORY = 3
-
-
-@pytest.fixture(scope="module")
-def board() -> Iterator[Board]:
-    with kernel_rig.board(kernel_rig.build() / "hil-firmware.elf") as running:
-        yield running
 
 
 @pytest.mark.parametrize(
@@ -44,10 +37,9 @@ def test_sizes_have_bounds(board: Board, key: str) -> None:
         board.run("mcrae", **{key: 16385})
 
 
-def test_one_core_is_enough() -> None:
+def test_one_core_is_enough(one_core: Board) -> None:
     """All scenarios are of tasks on one core, so a chip with one core has them too."""
-    with kernel_rig.board(kernel_rig.build_for_one_core()) as one_core:
-        series = one_core.run("mcrae", count=20)
+    series = one_core.run("mcrae", count=20)
     assert {row["scenario"] for row in measured(series)} == set(range(SCENARIOS))
 
 

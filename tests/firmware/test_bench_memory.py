@@ -4,12 +4,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
 import pytest
 
 from hil.base.errors import ConfigError
-from tests.firmware import kernel_rig
 from tests.firmware.kernel_rig import NOT_DONE, Board, measured
 
 pytestmark = pytest.mark.slow
@@ -20,12 +18,6 @@ HEAP_OPERATIONS, WORK_OPERATIONS = range(5), range(5, 9)
 SLOTS = {(operation, size) for operation in HEAP_OPERATIONS for size in HEAP_BYTES} | {
     (operation, size) for operation in WORK_OPERATIONS for size in WORK_BYTES
 }
-
-
-@pytest.fixture(scope="module")
-def board() -> Iterator[Board]:
-    with kernel_rig.board(kernel_rig.build() / "hil-firmware.elf") as running:
-        yield running
 
 
 def test_a_round_is_each_operation_with_each_size_once(board: Board) -> None:
@@ -71,12 +63,11 @@ def test_psram_is_refused_where_there_is_none(board: Board) -> None:
         board.run("memory", memory="psram")
 
 
-def test_one_core_is_enough() -> None:
+def test_one_core_is_enough(one_core: Board) -> None:
     """A chip with one core has core 0 and no other."""
-    with kernel_rig.board(kernel_rig.build_for_one_core()) as one_core:
-        assert one_core.run("memory", count=1, warmup=0).rows == len(SLOTS)
-        with pytest.raises(ConfigError, match="this chip has no core 1"):
-            one_core.run("memory", task_core="1")
+    assert one_core.run("memory", count=1, warmup=0).rows == len(SLOTS)
+    with pytest.raises(ConfigError, match="this chip has no core 1"):
+        one_core.run("memory", task_core="1")
 
 
 def test_abort_ends_a_run_soon_and_nothing_is_left_behind(board: Board) -> None:

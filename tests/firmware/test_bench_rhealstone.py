@@ -3,11 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from tests.firmware import kernel_rig
 from tests.firmware.kernel_rig import NOT_DONE, OK, VOID, Board, measured
 
 pytestmark = pytest.mark.slow
@@ -15,12 +12,6 @@ pytestmark = pytest.mark.slow
 OPERATIONS = 6
 MEAN = OPERATIONS
 OF_ROUND = OPERATIONS + 1
-
-
-@pytest.fixture(scope="module")
-def board() -> Iterator[Board]:
-    with kernel_rig.board(kernel_rig.build() / "hil-firmware.elf") as running:
-        yield running
 
 
 def test_a_round_is_each_operation_once_and_their_mean(board: Board) -> None:
@@ -47,10 +38,9 @@ def test_the_figure_is_one_by_the_mean_of_the_six(board: Board) -> None:
     assert all(rate == 10**9 // nanoseconds for nanoseconds, rate, outcome in rates if outcome == OK)
 
 
-def test_one_core_is_enough() -> None:
+def test_one_core_is_enough(one_core: Board) -> None:
     """All six are of tasks on one core, so a chip with one core has them too."""
-    with kernel_rig.board(kernel_rig.build_for_one_core()) as one_core:
-        series = one_core.run("rhealstone", count=20)
+    series = one_core.run("rhealstone", count=20)
     assert {row["operation"] for row in measured(series)} == set(range(OF_ROUND))
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 
 import re
 import statistics
-import subprocess
 import time
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 
 import pytest
 
@@ -29,27 +27,8 @@ PLAYED = [(primitive, placement) for primitive in PRIMITIVES for placement in CO
 PLAYED += [("spinlock", "same"), ("spinlock", "cross")]
 
 
-@pytest.fixture(scope="module")
-def build() -> Path:
-    return kernel_rig.build("test_rtos_pair", "test_rtos_rows")
-
-
-@pytest.fixture(scope="module")
-def board(build: Path) -> Iterator[Board]:
-    with kernel_rig.board(build / "hil-firmware.elf") as running:
-        yield running
-
-
 def median(rows: list[dict[str, int]], column: str) -> float:
     return statistics.median(row[column] for row in rows)
-
-
-@pytest.mark.parametrize("program", ["test_rtos_pair", "test_rtos_rows"])
-def test_rounds_and_rows_keep_their_rules(build: Path, program: str) -> None:
-    """Only a taker that waited counts, only inheritance breaks a deadlock, a late host makes rows void."""
-    command = [str(build / "test" / program)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.alone
@@ -78,10 +57,10 @@ def test_every_primitive_is_measured_where_it_is_asked_for(
     [({}, BEHIND_US), ({"VBOARD_CORE1_BEHIND_US": "5000"}, 5000), ({"VBOARD_CORE1_BEHIND_US": "0"}, 0)],
 )
 def test_the_raw_difference_across_cores_holds_their_offset(
-    build: Path, variables: Mapping[str, str], behind_us: int
+    variables: Mapping[str, str], behind_us: int
 ) -> None:
     """What the counters differ by is in raw_cycles and told, and in neither of the other two clocks."""
-    with kernel_rig.board(build / "hil-firmware.elf", **variables) as other:
+    with kernel_rig.board(kernel_rig.firmware(), **variables) as other:
         cross, same = (other.run("task_switch", placement=placement) for placement in ("cross", "same"))
     rows = measured(cross)
     raw_us = median(rows, "raw_cycles") / CPU_MHZ
@@ -130,14 +109,13 @@ def test_what_has_no_meaning_is_refused(board: Board, parameters: Mapping[str, S
         board.run("task_switch", **parameters)
 
 
-def test_a_chip_of_one_core_has_no_other_core_to_switch_to() -> None:
+def test_a_chip_of_one_core_has_no_other_core_to_switch_to(one_core: Board) -> None:
     """placement=cross is the configuration's fault there; same and free are measured, on the one core."""
-    with kernel_rig.board(kernel_rig.build_for_one_core()) as one_core:
-        with pytest.raises(ConfigError, match="this chip has no core 1"):
-            one_core.run("task_switch", placement="cross")
-        for placement in ("same", "free"):
-            rows = measured(one_core.run("task_switch", placement=placement, count=20))
-            assert {(row["start_core"], row["end_core"]) for row in rows} == {(0, 0)}
+    with pytest.raises(ConfigError, match="this chip has no core 1"):
+        one_core.run("task_switch", placement="cross")
+    for placement in ("same", "free"):
+        rows = measured(one_core.run("task_switch", placement=placement, count=20))
+        assert {(row["start_core"], row["end_core"]) for row in rows} == {(0, 0)}
 
 
 def test_rows_during_which_the_host_was_late_are_void(board: Board) -> None:

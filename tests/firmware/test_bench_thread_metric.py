@@ -3,14 +3,9 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from hil.base.errors import ConfigError
-from tests.firmware import kernel_rig
 from tests.firmware.kernel_rig import Board
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs_real_time]  # whose turn it is, is promised then
@@ -28,18 +23,6 @@ TESTS = (
 )
 SPREAD_MAX = 2
 FAILED = 1
-PLAYED_TIMEOUT_S = 60
-
-
-@pytest.fixture(scope="module")
-def build() -> Path:
-    return kernel_rig.build("test_rtos_partners")
-
-
-@pytest.fixture(scope="module")
-def board(build: Path) -> Iterator[Board]:
-    with kernel_rig.board(build / "hil-firmware.elf") as running:
-        yield running
 
 
 @pytest.mark.parametrize("test", TESTS)
@@ -66,22 +49,13 @@ def test_all_of_it_runs_on_the_core_that_is_asked_for(board: Board) -> None:
     assert FAILED not in series.columns["outcome"]
 
 
-def test_a_partner_that_cheats_is_caught(build: Path) -> None:
-    """One that keeps its turn, is not resumed or not interrupted makes its window inconsistent."""
-    done = subprocess.run(
-        [build / "test" / "test_rtos_partners"], capture_output=True, text=True, timeout=PLAYED_TIMEOUT_S
-    )
-    assert done.returncode == 0, done.stderr
-
-
-def test_one_core_hears_an_abort_although_no_partner_ever_waits() -> None:
+def test_one_core_hears_an_abort_although_no_partner_ever_waits(one_core: Board) -> None:
     """The console's task outranks the partners; a core that the chip has not is refused."""
-    with kernel_rig.board(kernel_rig.build_for_one_core()) as one_core:
-        with pytest.raises(ConfigError, match="this chip has no core 1"):
-            one_core.run("thread_metric", test="basic", window_ms=WINDOW_MS, task_core="1")
-        one_core.start("thread_metric", test="cooperative", window_ms=60000)
-        one_core.session.abort()
-        one_core.wait_until_idle()
+    with pytest.raises(ConfigError, match="this chip has no core 1"):
+        one_core.run("thread_metric", test="basic", window_ms=WINDOW_MS, task_core="1")
+    one_core.start("thread_metric", test="cooperative", window_ms=60000)
+    one_core.session.abort()
+    one_core.wait_until_idle()
 
 
 def test_abort_ends_a_run_soon_and_nothing_is_left_behind(board: Board) -> None:

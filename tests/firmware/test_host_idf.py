@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ESP-IDF's API on the host keeps ESP-IDF's rules, and so does the trace in its kernel.
+"""What ESP-IDF's API on the host does with what its board says, and how its programs crash.
 
-Runs firmware/host/test/test_freertos_*, test_esp_* and test_trace_*.
+The rules that need nothing from a board: test_host_programs.py.
 """
 
 from __future__ import annotations
@@ -17,20 +17,22 @@ from pathlib import Path
 import pytest
 
 from hil.session.trouble import recognise
-from tests.host_builds import PLAIN, build_programs, build_sanitized
+from tests.host_builds import PLAIN, build_programs
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parents[2]
-HOST = ROOT / "firmware" / "host"
-PROGRAMS = sorted(
-    path.stem
-    for pattern in ("test_freertos*.c", "test_esp*.c", "test_trace*.c")
-    for path in (HOST / "test").glob(pattern)
+PROGRAMS = (
+    "test_esp_crash",
+    "test_esp_crystal",
+    "test_esp_cycle_counter",
+    "test_esp_lateness",
+    "test_esp_sleep",
+    "test_esp_strict",
+    "test_esp_timer",
+    "test_esp_uart",
+    "test_esp_wifi",
+    "test_freertos_delay",
 )
-PLAYED = [  # the board of SNTP asks again after 200 ms
-    pytest.param(name, marks=pytest.mark.alone) if name == "test_esp_sntp" else name for name in PROGRAMS
-]
 RUN_TIMEOUT_S = 120.0
 STOPPED_S = 1.7
 
@@ -38,11 +40,6 @@ STOPPED_S = 1.7
 @pytest.fixture(scope="session")
 def programs() -> Path:
     return build_programs(PLAIN, *PROGRAMS) / "test"
-
-
-@pytest.fixture(scope="session")
-def sanitized_programs() -> Path:
-    return build_sanitized(*PROGRAMS) / "test"
 
 
 def run(program: Path, *prefix: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -61,28 +58,6 @@ def check(result: subprocess.CompletedProcess[str]) -> None:
     assert result.returncode == 0, (
         f"{result.args}: status {result.returncode}\n{result.stdout}{result.stderr}"
     )
-
-
-@pytest.mark.parametrize("program", PLAYED)
-def test_program(programs: Path, program: str) -> None:
-    """Each program's rules hold with the scheduling this machine permits."""
-    check(run(programs / program))
-
-
-@pytest.mark.parametrize("program", PLAYED)
-def test_program_sanitized(sanitized_programs: Path, program: str) -> None:
-    """No program reads or writes memory it should not, nor does anything undefined."""
-    check(run(sanitized_programs / program))
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize("program", PLAYED)
-def test_program_without_realtime(programs: Path, program: str) -> None:
-    """The rules that do not need real-time priority hold for a caller who has none."""
-    prefix = (
-        ("setpriv", "--bounding-set", "-sys_nice", "--inh-caps", "-sys_nice") if os.geteuid() == 0 else ()
-    )
-    check(run(programs / program, *prefix))
 
 
 def test_realtime_is_reported(programs: Path) -> None:
@@ -226,30 +201,30 @@ def test_restart_ends_with_status_0_after_shutdown_handlers(programs: Path) -> N
     assert result.stdout.endswith("reset reason 3\nshutting down\n")
 
 
-@pytest.mark.parametrize(
-    ("variable", "value"),
-    [
-        ("VBOARD_MAC", "24:0a:c4"),
-        ("VBOARD_MAC", "24:0a:c4:00:00:01:02"),
-        ("VBOARD_RESET_REASON", "LIGHTNING"),
-        ("VBOARD_APP_OFFSET", "ota_0"),
-        ("VBOARD_BOOT_US", "-5"),
-        ("VBOARD_FLASH_FD", "999"),
-        ("VBOARD_CORE1_BEHIND_US", "190 ms"),
-        ("VBOARD_TIME_S", "noon"),
-        ("VBOARD_STRICT", "yes"),
-        ("VBOARD_CRYSTAL_PPM", "100001"),
-        ("VBOARD_CHANNEL", "0"),
-        ("VBOARD_RSSI_DBM", "loud"),
-        ("VBOARD_RSSI_DBM", "1"),
-        ("VBOARD_RSSI_DBM", "-128"),
-    ],
+BAD = (
+    "VBOARD_MAC=24:0a:c4",
+    "VBOARD_MAC=24:0a:c4:00:00:01:02",
+    "VBOARD_RESET_REASON=LIGHTNING",
+    "VBOARD_APP_OFFSET=ota_0",
+    "VBOARD_BOOT_US=-5",
+    "VBOARD_FLASH_FD=999",
+    "VBOARD_CORE1_BEHIND_US=190 ms",
+    "VBOARD_TIME_S=noon",
+    "VBOARD_STRICT=yes",
+    "VBOARD_CRYSTAL_PPM=100001",
+    "VBOARD_CHANNEL=0",
+    "VBOARD_RSSI_DBM=loud",
+    "VBOARD_RSSI_DBM=1",
+    "VBOARD_RSSI_DBM=-128",
 )
-def test_bad_variable_is_refused(programs: Path, variable: str, value: str) -> None:
-    """A variable the board got wrong ends the program with a sentence, not with a default."""
-    result = run(programs / "test_esp_crash", **{variable: value})
-    assert result.returncode == 2
-    assert f"{variable}={value} is not " in result.stderr
+
+
+def test_bad_variables_are_refused(programs: Path) -> None:
+    """A variable the board got wrong ends the program with status 2 and is named, with its value."""
+    for bad in BAD:
+        name, _, value = bad.partition("=")
+        result = run(programs / "test_esp_crash", **{name: value})
+        assert (bad, result.returncode, f"{bad} is not " in result.stderr) == (bad, 2, True)
 
 
 @pytest.mark.parametrize("behind_us", ["0", "4000000"])

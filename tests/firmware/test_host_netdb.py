@@ -54,7 +54,7 @@ while True:
 
 @functools.cache
 def programs() -> Path:
-    return build_sanitized("test_netdb", "test_netdb_driver") / "test"
+    return build_sanitized("test_netdb_driver") / "test"
 
 
 class Namespace:
@@ -147,14 +147,6 @@ def server(namespace: Namespace, tmp_path: Path) -> Iterator[tuple[subprocess.Po
 
 def asked(log: Path, name: str) -> int:
     return log.read_text().count(f"query[A] {name} ")
-
-
-def test_rules_that_need_no_server() -> None:
-    """Addresses in text, localhost, ports, errors and servers by rank are lwIP's."""
-    done = subprocess.run(
-        [programs() / "test_netdb"], capture_output=True, text=True, timeout=DEADLINE_S, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_names_are_found_or_not(namespace: Namespace, server: tuple[subprocess.Popen[bytes], Path]) -> None:

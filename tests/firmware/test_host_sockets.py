@@ -8,7 +8,6 @@ that which is not larger than the window set.
 from __future__ import annotations
 
 import itertools
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,13 +22,12 @@ pytestmark = pytest.mark.slow
 AIR_DELAY_US = 5000
 MSS = 1440
 PORTS = itertools.count(5201)
-RULES = ("test_lwip_sockets", "test_lwip_sending")
 RUN_MS = 300  # thirty round trips: slow start is over after a few
 
 
 @pytest.fixture(scope="module")
 def programs() -> Path:
-    return build_sanitized(*RULES, "test_lwip_flow") / "test"
+    return build_sanitized("test_lwip_flow") / "test"
 
 
 @pytest.fixture(scope="module")
@@ -37,13 +35,6 @@ def end(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BoardEnd]:
     with running_rack(tmp_path_factory.mktemp("sockets") / "rack") as rack:
         rack.air.set("b1", "both", delay_us=AIR_DELAY_US)
         yield BoardEnd(rack, "b1")
-
-
-@pytest.mark.parametrize("name", RULES)
-def test_rules_of_the_socket_calls(programs: Path, name: str) -> None:
-    """Ranges, what is inherited, full send buffers, time-outs: firmware/host/test/test_lwip_s*.c."""
-    done = subprocess.run([programs / name], capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("role", ["client", "server"])

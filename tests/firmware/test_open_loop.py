@@ -15,7 +15,7 @@ from hil.model import Scalar, Series
 from hil.network import mqtt_packets as mqtt
 from hil.network.broker import Broker
 from hil.network.certificates import make_certificates
-from tests.firmware.kernel_rig import Board, board, build
+from tests.firmware.kernel_rig import Board, board, firmware
 from tests.network.broker_rig import LOOPBACK, Client, running_broker
 
 pytestmark = pytest.mark.slow
@@ -172,7 +172,7 @@ def test_a_stalled_broker_moves_no_message(broker: Broker, qos: int) -> None:
     """Every message planned while the broker stood still was sent meanwhile and waited for the stall's end;
     none is missing, and the plan is that of a run without a stall."""
     boot_us = time.monotonic_ns() // 1000  # the firmware's clock is this one, from here on
-    with board(build() / "hil-firmware.elf", VBOARD_BOOT_US=str(boot_us)) as running:
+    with board(firmware(), VBOARD_BOOT_US=str(boot_us)) as running:
         undisturbed = publish(running, broker, qos=qos).columns["planned_us"]
         with ThreadPoolExecutor(1) as helper:
             subscribed = threading.Event()

@@ -43,7 +43,7 @@ def test_a_command_confirms_the_image(tmp_path: Path, before: int, said: bytes, 
     path.write_bytes(flash)
     with path.open("r+b") as file:
         done = subprocess.run(
-            [kernel_rig.build() / "hil-firmware.elf"],
+            [kernel_rig.firmware()],
             input=said,
             capture_output=True,
             timeout=60.0,

@@ -30,7 +30,7 @@ TIMEOUT_S = 60.0
 
 @pytest.fixture(scope="module")
 def firmware() -> Path:
-    return kernel_rig.build() / "hil-firmware.elf"
+    return kernel_rig.firmware()
 
 
 @dataclass(frozen=True)

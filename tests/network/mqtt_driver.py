@@ -27,8 +27,8 @@ PINGRESP = b"\xd0\x00"
 
 @functools.cache
 def host_programs() -> Path:
-    """The folder of the client and of the codec's test, built where anything changed."""
-    return build_sanitized("test_mqtt_driver", "test_mqtt_packet") / "test"
+    """The folder of the client, built where anything changed."""
+    return build_sanitized("test_mqtt_driver") / "test"
 
 
 @dataclass

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from subprocess import run
 from typing import Any
 
 import pytest
@@ -27,12 +26,11 @@ pytestmark = pytest.mark.slow
 OK, TIMEOUT, UNREACHABLE, TLS_FAILED, NOT_HTTP, TRUNCATED, STATUS, ENDLESS = range(8)
 PARTS = ("dns_us", "tcp_us", "tls_us", "http_us")
 ABORT_S = 10.0
-TESTS = ("test_http_link", "test_http_message", "test_http_pool", "test_http_session", "test_http_tls")
 
 
 @pytest.fixture(scope="module")
 def build() -> Path:
-    return build_sanitized("hil-firmware.elf", *TESTS)
+    return build_sanitized("hil-firmware.elf")
 
 
 @pytest.fixture(scope="module")
@@ -94,13 +92,6 @@ def unnamed(lab: Lab) -> Iterator[Future[Unnamed]]:
     with ThreadPoolExecutor(1) as pool, Server("ok") as server:
         yield pool.submit(ask)
     broker.stop()
-
-
-@pytest.mark.parametrize("name", TESTS)
-def test_units(build: Path, name: str) -> None:
-    """firmware/host/test/test_http_*: messages, the pool, and every trouble that a server can make."""
-    done = run([build / "test" / name], capture_output=True, text=True, timeout=30, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_a_run_has_two_phases_and_a_reconnection(lab: Lab, tmp_path: Path) -> None:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import threading
 from collections.abc import Iterator
 
@@ -12,8 +11,7 @@ import pytest
 
 from hil.model import Scalar, Series
 from hil.network.peers.iperf.process import require_version
-from tests.host_builds import build_sanitized
-from tests.network.iperf_device_rig import PROGRAMS, Board, Network
+from tests.network.iperf_device_rig import Board, Network
 
 pytestmark = pytest.mark.slow
 
@@ -240,16 +238,3 @@ def test_old_peers_without_header_are_measured(board: Board, network: Network) -
     assert udp.device["timestamps"] == udp.device["end_seen"] == 0
     assert not any(udp.columns["jitter_us"])
     assert not any(udp.columns["lost_count"])
-
-
-@pytest.mark.parametrize("program", PROGRAMS)
-def test_on_the_host(program: str) -> None:
-    """The host build's own tests of messages and counting pass under the sanitizers."""
-    done = subprocess.run(
-        [build_sanitized(program) / "test" / program],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
