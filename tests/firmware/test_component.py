@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -41,12 +42,27 @@ def copy_of_product(folder: Path) -> Path:
     return copy
 
 
+@contextmanager
+def short_folder() -> Iterator[Path]:
+    """A folder of a short name: Unix sockets allow 107 characters."""
+    with tempfile.TemporaryDirectory(prefix="hil-pump-") as made:
+        yield Path(made)
+
+
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A folder of a short name: Unix sockets allow 107 characters."""
-    made = Path(tempfile.mkdtemp(prefix="hil-pump-"))
-    yield made
-    shutil.rmtree(made)
+    with short_folder() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def built() -> Iterator[tuple[Path, Path, list[Path]]]:
+    """The product, built once: its sources, the build's folder and the component's objects."""
+    with short_folder() as folder:
+        product = copy_of_product(folder)
+        build = build_product(product, say=lambda _sentence: None, build_root=BUILDS)
+        trees = sorted(BUILDS.glob("product-*/product/esp_hil"), key=lambda path: path.stat().st_mtime)
+        yield product, build, sorted(trees[-1].glob("**/*.o"))
 
 
 def build(lab: Lab, product: Path) -> Path:
@@ -77,11 +93,13 @@ def ruler_hash(bench: Path) -> str:
     return hashlib.sha256(lines.encode()).hexdigest()
 
 
-def test_a_product_is_measured_with_its_own_bench_and_ours(folder: Path) -> None:
+def test_a_product_is_measured_with_its_own_bench_and_ours(
+    folder: Path, built: tuple[Path, Path, list[Path]]
+) -> None:
     """Its loop, station and log go on; both benches have records and a verdict; the ruler is of its file."""
     (folder / "lab").mkdir()
     lab = make_lab(folder / "lab", 1, suites={"publish": SUITES})
-    product = copy_of_product(folder)
+    product, _, _ = built
     shutil.copy(product / "hil" / "thresholds" / "pump_turn.yaml", lab.folder / "thresholds")
     lab.firmware = build(lab, product)
     done = measure(lab, product, "--suite", "quick")
@@ -102,17 +120,9 @@ def test_a_product_is_measured_with_its_own_bench_and_ours(folder: Path) -> None
     assert "benches=delivery,echo,footprint,publish,reconnect,sections,startup,pump_turn" in log
 
 
-def built(product: Path) -> tuple[Path, list[Path]]:
-    """Build a product; return its folder and the component's objects."""
-    shown: list[str] = []
-    folder = build_product(product, say=shown.append, build_root=BUILDS)
-    trees = sorted(BUILDS.glob("product-*/product/esp_hil"), key=lambda path: path.stat().st_mtime)
-    return folder, sorted(trees[-1].glob("**/*.o"))
-
-
-def test_the_component_is_small_and_takes_no_name(folder: Path) -> None:
+def test_the_component_is_small_and_takes_no_name(built: tuple[Path, Path, list[Path]]) -> None:
     """16 KiB of static RAM at most; every symbol that it defines begins with hil_ or esp_hil_."""
-    _, objects = built(copy_of_product(folder))
+    _, _, objects = built
     assert 0 < component_cost.of_objects(objects).ram_bytes <= STATIC_RAM_MAX_BYTES
     said = subprocess.run(
         ["nm", "--defined-only", "--extern-only", "--format=just-symbols", *objects],
@@ -138,9 +148,9 @@ def test_the_component_has_the_tools_version() -> None:
 
 
 @pytest.mark.heavy
-def test_a_case_that_the_sample_buffer_cannot_hold_is_told(folder: Path) -> None:
+def test_a_case_that_the_sample_buffer_cannot_hold_is_told(built: tuple[Path, Path, list[Path]]) -> None:
     """The product's own bench asks for more rows than fit: a sentence with the option."""
-    build_dir, _ = built(copy_of_product(folder))
+    _, build_dir, _ = built
     elf = build_dir / "pump.elf"
     elf.chmod(0o755)
     process = AgentProcess(elf)
