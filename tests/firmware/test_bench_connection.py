@@ -1,22 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The benches startup, reconnect and footprint, on a virtual board, with what their peer does to it."""
+"""The benches startup, reconnect and footprint, on a virtual board.
+
+Their peer alone: tests/network/test_interruption.py.
+"""
 
 from __future__ import annotations
 
-import threading
-import time
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from hil.base.errors import ConfigError, FirmwareError, RigError
-from hil.model import Case, Series
-from hil.network.peers import interruption
-from hil.network.peers.companion import Place
-from hil.network.peers.interruption import Interruption
-from hil.wire import Note
 from tests.lab import Lab, make_lab, of_type
 
 pytestmark = pytest.mark.slow
@@ -112,136 +106,3 @@ def test_the_image_is_as_large_as_what_was_flashed(lab: Lab, virtual_firmware: P
         "image_bytes": [image_bytes],
         "slot_free_bytes": [PARTITION_BYTES - image_bytes],
     }
-
-
-# ---- the peer alone ----
-
-
-class Broker:
-    """A broker as the peer sees it: there or away. It takes its time to go and to come."""
-
-    def __init__(self, slow_s: float = 0.0) -> None:
-        self.away = threading.Event()
-        self.outages = 0
-        self.slow_s = slow_s
-        self.gone_at = 0.0
-        self.last_length_us = 0.0
-
-    def interrupt(self) -> None:
-        assert not self.away.is_set()
-        time.sleep(self.slow_s)
-        self.gone_at = time.monotonic()
-        self.outages += 1
-        self.away.set()
-
-    def resume(self) -> None:
-        self.last_length_us = (time.monotonic() - self.gone_at) * 1e6
-        self.away.clear()
-
-
-def place(broker: Broker, cause: str = "broker", outage_ms: int = 200) -> Place:
-    case = Case("reconnect", {"cause": cause, "outage_ms": outage_ms, "interval_ms": 10})
-    board = SimpleNamespace(id="b1")
-    parts = {"case": case, "board": board, "broker": broker, "air": None, "access_point_interface": ""}
-    return SimpleNamespace(**parts)  # type: ignore[return-value]
-
-
-def note(cycle: int) -> Note:
-    return Note(1, 1, "outage", {"cycle": str(cycle)})
-
-
-def series(*gaps_us: int) -> Series:
-    columns = {"gap_us": gaps_us, "outcome": (0,) * len(gaps_us)}
-    return Series(Case("reconnect", {}), columns, 0, "esp_timer", "", "", 1)
-
-
-def test_an_outage_that_is_asked_for_twice_is_made_once() -> None:
-    """A note is repeated until it has had its effect, so the host goes by the cycle's number."""
-    broker = Broker()
-    peer = Interruption(place(broker))
-    peer.start()
-    for cycle in (0, 0, 1, 0):
-        peer.note(note(cycle))
-    outcome = peer.finish(series(300_000, 300_000))
-    peer.stop()
-    assert broker.outages == 2
-    assert not broker.away.is_set()
-    assert all(length_us >= 200_000 for length_us in outcome.series.columns["outage_us"])
-
-
-def test_the_time_to_take_away_does_not_count() -> None:
-    """An outage is as long as nothing was there, not as long as ending the broker took besides."""
-    broker = Broker(slow_s=1.0)
-    peer = Interruption(place(broker))
-    peer.start()
-    peer.note(note(0))
-    (outage_us,) = peer.finish(series(300_000)).series.columns["outage_us"]
-    peer.stop()
-    assert outage_us - broker.last_length_us < 0.5e6
-
-
-def test_a_gap_shorter_than_the_outage_was_another_one() -> None:
-    """A row that cannot be the outage is not counted as a recovery in no time."""
-    peer = Interruption(place(Broker()))
-    peer.start()
-    peer.note(note(0))
-    assert peer.finish(series(50_000)).series.columns["outcome"] == (2,)
-    peer.stop()
-
-
-def test_an_outage_that_nobody_made_is_the_rigs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A board that saw an outage which the host did not make had a bad link."""
-    monkeypatch.setattr(interruption, "END_TIMEOUT_S", 0.1)
-    peer = Interruption(place(Broker()))
-    peer.start()
-    with pytest.raises(RigError, match="saw 1 outages, this host made 0"):
-        peer.finish(series(300_000))
-    peer.stop()
-
-
-def test_a_broker_that_does_not_come_back_is_named() -> None:
-    """What kept an outage from being undone is the case's error, not a time-out."""
-
-    class Lost(Broker):
-        def resume(self) -> None:
-            raise RigError("its port is taken.")
-
-    peer = Interruption(place(Lost()))
-    peer.start()
-    peer.note(note(0))
-    with pytest.raises(RigError, match="its port is taken"):
-        peer.finish(series(300_000))
-    peer.stop()
-
-
-def test_a_note_without_a_number_is_the_firmwares() -> None:
-    """A note that makes no sense is not the rig's fault."""
-    peer = Interruption(place(Broker()))
-    with pytest.raises(FirmwareError, match="without a number"):
-        peer.note(Note(1, 1, "outage", {}))
-
-
-def test_stopping_gives_back_what_was_taken_away() -> None:
-    """A run that is stopped in the middle of an outage leaves the broker there, and makes no more of them."""
-    broker = Broker()
-    peer = Interruption(place(broker, outage_ms=60_000))
-    peer.start()
-    for cycle in range(3):
-        peer.note(note(cycle))
-    assert broker.away.wait(10.0)
-    peer.stop()
-    assert not broker.away.is_set()
-    assert broker.outages == 1
-
-
-def test_an_access_point_of_others_is_not_switched() -> None:
-    """Without an access point of the rack's own the case says how to leave it out."""
-    with pytest.raises(ConfigError, match="not cause=access_point"):
-        Interruption(place(Broker(), "access_point")).start()
-
-
-@pytest.mark.parametrize("cause", ["syn", "connect", "connack"])
-def test_packets_that_nothing_here_sees_are_not_dropped(cause: str) -> None:
-    """Without an interface behind the access point the case says how to leave it out."""
-    with pytest.raises(ConfigError, match=f"not cause={cause}"):
-        Interruption(place(Broker(), cause)).start()
