@@ -30,8 +30,6 @@ from tests.history.segment_files import (
 )
 from tests.network.dissect_rig import DissectLab, dissect_lab
 
-pytestmark = pytest.mark.slow
-
 PLAIN = MqttPorts(plain=(1883,))
 
 
@@ -39,18 +37,25 @@ def dissected(file: SegmentFile, folder: Path, ports: MqttPorts = PLAIN) -> list
     return read_segments(file.write(folder / "x.pcap"), ports)
 
 
-def opened() -> SegmentFile:
-    file = SegmentFile()
+def opened(number: int = 0) -> SegmentFile:
+    """Begin a connection; each number is one more client, long after those before."""
+    file = SegmentFile(client_port=40000 + number, time_s=1000.0 + 10 * number)
     file.open()
     file.client(connect())
     file.server(CONNACK)
     return file
 
 
+def together(*files: SegmentFile) -> SegmentFile:
+    """Return one capture of several connections, one after the other."""
+    return SegmentFile(frames=[frame for file in files for frame in file.frames])
+
+
 def pdus(segments: list[Segment]) -> list[Pdu]:
     return [pdu for one in segments for pdu in one.pdus]
 
 
+@pytest.mark.slow
 def test_packets_of_one_segment_get_their_own_values(tmp_path: Path) -> None:
     """Each packet of a segment has its own topic, id, payload and flags, whatever the others lack."""
     file = opened()
@@ -77,6 +82,7 @@ def test_packets_of_one_segment_get_their_own_values(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_every_kind_is_known_by_its_name(tmp_path: Path) -> None:
     """All packets of MQTT 3.1.1 are named, with their ids."""
     file = opened()
@@ -103,22 +109,27 @@ def test_an_empty_payload_that_is_not_listed_is_found_by_its_length() -> None:
     assert [pdu.payload for pdu in pdus_of(listed)] == [b"", b"x", b""]
 
 
-@pytest.mark.parametrize(
-    "packet", [mqtt(0x30, b"\0\x20short"), mqtt(0x32, text("t")), mqtt(0x40), mqtt(0x30)]
-)
-def test_a_frame_that_does_not_add_up_is_skipped(packet: bytes, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_a_frame_that_does_not_add_up_is_skipped(tmp_path: Path) -> None:
     """Lists of which nobody can say what belongs where cost their frame its packets, and no other its own."""
-    file = opened()
-    file.client(publish("t", b"ok") + packet + publish("t", b"more"))
-    file.client(publish("t", b"after"))
-    *_, bad, after = found = dissected(file, tmp_path)
-    quoted = r"the lists .* do not add up: mqtt.hdrflags 0x30, .*mqtt.msg 6f6b, 6d6f7265"
-    assert re.match(quoted, bad.unreadable)
-    assert (bad.number, bad.pdus) == (6, ())
-    assert [one.unreadable for one in found if one is not bad] == [""] * 6
-    assert after.pdus == (Pdu("PUBLISH", 8 + 2, topic="t", payload=b"after"),)
+    files = []
+    for number, packet in enumerate(
+        (mqtt(0x30, b"\0\x20short"), mqtt(0x32, text("t")), mqtt(0x40), mqtt(0x30))
+    ):
+        files.append(opened(number))
+        files[-1].client(publish("t", b"ok") + packet + publish("t", b"more"))
+        files[-1].client(publish("t", b"after"))
+    found = dissected(together(*files), tmp_path)
+    for first in range(0, len(found), 7):
+        *sound, bad, after = found[first : first + 7]
+        quoted = r"the lists .* do not add up: mqtt.hdrflags 0x30, .*mqtt.msg 6f6b, 6d6f7265"
+        assert re.match(quoted, bad.unreadable), first
+        assert (bad.number, bad.pdus) == (first + 6, ())
+        assert [one.unreadable for one in (*sound, after)] == [""] * 6
+        assert after.pdus == (Pdu("PUBLISH", 8 + 2, topic="t", payload=b"after"),)
 
 
+@pytest.mark.slow
 def test_what_is_quoted_of_a_frame_is_short(tmp_path: Path) -> None:
     """Of a frame with hundreds of packets a line is said, not all their values."""
     file = opened()
@@ -128,18 +139,19 @@ def test_what_is_quoted_of_a_frame_is_short(tmp_path: Path) -> None:
     assert len(bad.unreadable) < 500
 
 
-@pytest.mark.parametrize(
-    "first", [0x00, 0x11, 0x36, 0x3E, 0x42, 0x60, 0x80, 0xA0, 0xE1], ids=lambda first: f"0x{first:02x}"
-)
-def test_what_mqtt_does_not_allow_is_no_packet(first: int, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_what_mqtt_does_not_allow_is_no_packet(tmp_path: Path) -> None:
     """A reserved type and forbidden flags (MQTT 3.1.1, 2.2.2) are bytes of something else."""
-    file = opened()
-    file.client(mqtt(first, b"\0\1a" if first >> 4 == 3 else b""))
-    last = dissected(file, tmp_path)[-1]
-    assert not last.pdus
-    assert last.unreadable
+    forbidden = (0x00, 0x11, 0x36, 0x3E, 0x42, 0x60, 0x80, 0xA0, 0xE1)
+    files = [opened(number) for number in range(len(forbidden))]
+    for file, first in zip(files, forbidden, strict=True):
+        file.client(mqtt(first, b"\0\1a" if first >> 4 == 3 else b""))
+    lasts = dissected(together(*files), tmp_path)[5::6]
+    taken = [first for first, last in zip(forbidden, lasts, strict=True) if last.pdus or not last.unreadable]
+    assert taken == []
 
 
+@pytest.mark.slow
 def test_a_capture_that_begins_inside_a_packet_invents_none(tmp_path: Path) -> None:
     """The zeros of a payload whose start was not captured are no packets."""
     file = SegmentFile()
@@ -151,6 +163,7 @@ def test_a_capture_that_begins_inside_a_packet_invents_none(tmp_path: Path) -> N
     assert first.unreadable == "no MQTT packet begins with 0x00 and a length of 0"
 
 
+@pytest.mark.slow
 def test_bytes_and_numbers_are_those_on_the_wire(tmp_path: Path) -> None:
     """Header, option and padding bytes are told apart, and a number that wraps stays absolute."""
     file = SegmentFile(next={True: 2**32 - 5, False: 77})
@@ -171,6 +184,7 @@ def test_bytes_and_numbers_are_those_on_the_wire(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_packets_are_put_together_although_segments_come_late_and_twice(tmp_path: Path) -> None:
     """What was lost before the capture and came again completes its packet, and nothing counts twice."""
     file = opened()
@@ -187,18 +201,20 @@ def test_packets_are_put_together_although_segments_come_late_and_twice(tmp_path
     assert not found[-1].pdus
 
 
-@pytest.mark.parametrize("ending", [(), (FIN | ACK,), (RST | ACK,)])
-def test_completeness_is_that_of_the_whole_connection(ending: tuple[int, ...], tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_completeness_is_that_of_the_whole_connection(tmp_path: Path) -> None:
     """Every segment knows how its connection ended, as tshark says after two passes."""
-    file = opened()
-    for flags in ending:
-        file.server(flags=flags)
-    found = dissected(file, tmp_path)
+    files = [opened(number) for number in range(3)]  # the first one goes on
+    files[1].server(flags=FIN | ACK)
+    files[2].server(flags=RST | ACK)
+    found = dissected(together(*files), tmp_path)
+    assert len({one.completeness for one in found}) == 3
     argv = ["tshark", "-2", "-r", str(tmp_path / "x.pcap"), "-T", "fields", "-e", "tcp.completeness"]
     said = subprocess.run(argv, capture_output=True, text=True, check=True).stdout.split()
     assert [one.completeness for one in found] == [int(value) for value in said]
 
 
+@pytest.mark.slow
 def test_a_users_settings_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Preferences and disabled protocols of the user who runs it are not read."""
     file = opened()
@@ -216,6 +232,7 @@ def test_a_users_settings_change_nothing(tmp_path: Path, monkeypatch: pytest.Mon
     assert dissected(file, tmp_path) == before
 
 
+@pytest.mark.slow
 def test_other_ports_are_mqtt_where_the_broker_says_so(tmp_path: Path) -> None:
     """A port counts as MQTT because it is among the broker's, not by its number."""
     file = SegmentFile(broker_port=18831)
@@ -225,6 +242,7 @@ def test_other_ports_are_mqtt_where_the_broker_says_so(tmp_path: Path) -> None:
     assert [pdu.kind for pdu in pdus(dissected(file, tmp_path, MqttPorts(plain=(18831,))))] == ["CONNECT"]
 
 
+@pytest.mark.slow
 def test_what_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No capture, frames that were cut, and a missing tshark each have their own sentence."""
     (tmp_path / "text.pcap").write_text("none\n")  # which tshark takes for one of its many formats
@@ -245,6 +263,7 @@ def test_what_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.Monkey
         read_segments(path, PLAIN)
 
 
+@pytest.mark.slow
 def test_an_icmp_error_is_no_segment(tmp_path: Path) -> None:
     """A segment that is quoted in an ICMP error was not sent again."""
     file = opened()
@@ -267,6 +286,7 @@ def numbers(segments: list[Segment]) -> Counter[int]:
     return Counter(int(pdu.payload[:6]) for pdu in pdus(segments) if pdu.kind == "PUBLISH")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tls", [False, True])
 def test_every_message_is_found_once_in_a_lossy_air(lab: DissectLab, tls: bool) -> None:
     """With frames lost, doubled and overtaken each of 200 messages is seen once where they were captured."""
@@ -284,6 +304,7 @@ def test_every_message_is_found_once_in_a_lossy_air(lab: DissectLab, tls: bool) 
     }
 
 
+@pytest.mark.slow
 def test_without_keys_tls_keeps_its_packets(lab: DissectLab) -> None:
     """MQTT inside TLS is seen with the key log only, and what can be seen of TLS is the same."""
     with lab.capture() as path:
@@ -295,6 +316,7 @@ def test_without_keys_tls_keeps_its_packets(lab: DissectLab) -> None:
     assert [pdu.kind for pdu in pdus(opened_up)][2:-1] == ["PUBLISH", "PUBACK"] * 2
 
 
+@pytest.mark.slow
 def test_a_megabyte_is_put_together(lab: DissectLab) -> None:
     """A PUBLISH of 1 MB in some 700 segments comes out byte for byte."""
     with lab.capture() as path:
