@@ -29,8 +29,6 @@ from tests.network.publisher_rig import (
     swallow,
 )
 
-pytestmark = pytest.mark.slow
-
 OK, TIMEOUT, REFUSED, OUTBOX_FULL, OVERRUN = range(5)
 NOTHING, NEVER_TRANSMITTED, TRANSMITTED, ACKNOWLEDGED, UNKNOWN = range(5)
 BURST_ROWS = 48 * 1024 // (9 * 4)
@@ -75,8 +73,8 @@ def test_the_longest_command_fits_a_line(bench: str) -> None:
     assert len(words) <= 32
 
 
-@pytest.mark.parametrize("transport", ["tcp", "tls", "mtls"])
-@pytest.mark.parametrize("qos", [0, 1, 2])
+@pytest.mark.slow
+@pytest.mark.parametrize(("transport", "qos"), [("tcp", 0), ("tcp", 1), ("tcp", 2), ("tls", 1), ("mtls", 2)])
 def test_every_message_of_a_healthy_path_is_acknowledged_by_tcp(
     session: AgentSession, mosquitto: Mosquitto, transport: str, qos: int
 ) -> None:
@@ -97,6 +95,7 @@ def test_every_message_of_a_healthy_path_is_acknowledged_by_tcp(
     assert told["tcp_cwnd_bytes"] > 0
 
 
+@pytest.mark.slow
 def test_messages_are_numbered_over_all_bursts(session: AgentSession) -> None:
     """A message is JSON of exactly payload_bytes: the row's number from 0, one nonce, its planned time."""
     seen: list[Mapping[str, object]] = []
@@ -119,6 +118,7 @@ def test_messages_are_numbered_over_all_bursts(session: AgentSession) -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.needs_root  # some kernels let nobody else put a filter before a socket
 def test_a_peer_that_swallows_everything_leaves_messages_transmitted_only(session: AgentSession) -> None:
     """What the peer read is acknowledged; what was sent into the void is transmitted; what TCP still holds on
@@ -143,6 +143,7 @@ def test_a_peer_that_swallows_everything_leaves_messages_transmitted_only(sessio
     assert int(str(series.device["tcp_retransmits"])) > 0
 
 
+@pytest.mark.slow
 def test_a_reset_proves_what_was_never_transmitted(session: AgentSession) -> None:
     """Behind a closed window TCP holds messages back; once the connection is reset none of them can leave.
     Each that came whole to the peer is acknowledged, every other one that was taken was not transmitted."""
@@ -166,6 +167,7 @@ def test_a_reset_proves_what_was_never_transmitted(session: AgentSession) -> Non
     assert codes[arrived:] == [NEVER_TRANSMITTED] * (len(codes) - arrived)
 
 
+@pytest.mark.slow
 def test_a_client_that_gives_up_leaves_what_tcp_holds_unknown(session: AgentSession) -> None:
     """Behind a closed window the client closes its socket after the network time-out, but TCP goes on alone:
     that nothing of it will leave cannot be known, and is not said."""
@@ -184,6 +186,7 @@ def test_a_client_that_gives_up_leaves_what_tcp_holds_unknown(session: AgentSess
     assert set(tcp_of(series, REFUSED)) == {NOTHING}
 
 
+@pytest.mark.slow
 def test_without_a_connection_nothing_is_written(session: AgentSession) -> None:
     """QoS 0 without a connection is refused: connection 0, nothing written."""
 
@@ -198,6 +201,7 @@ def test_without_a_connection_nothing_is_written(session: AgentSession) -> None:
     assert last == {"outcome": REFUSED, "connection": 0, "tcp": NOTHING, "done_us": 0}
 
 
+@pytest.mark.slow
 def test_what_is_sent_again_is_unknown_unless_it_was_acknowledged(session: AgentSession) -> None:
     """QoS 1 over connections that end: what was acknowledged was transmitted, the rest is not proven."""
     with Peer.listen() as peer, peer.serve(lambda packet: packet.id % 3 != 0, packets_per_connection=8):
@@ -209,6 +213,7 @@ def test_what_is_sent_again_is_unknown_unless_it_was_acknowledged(session: Agent
     assert NEVER_TRANSMITTED not in series.columns["tcp"]
 
 
+@pytest.mark.slow
 def test_enqueued_messages_are_unknown(session: AgentSession, mosquitto: Mosquitto) -> None:
     """api=enqueue only stores: when the mqtt task writes it the bench does not see."""
     provision(session, mosquitto)
@@ -216,6 +221,7 @@ def test_enqueued_messages_are_unknown(session: AgentSession, mosquitto: Mosquit
     assert set(series.columns["tcp"]) == {UNKNOWN}
 
 
+@pytest.mark.slow
 def test_inflight_bounds_what_is_unacknowledged(session: AgentSession) -> None:
     """With inflight=2 the third message waits for an acknowledgement; the plan stays as it was."""
     most: list[int] = []
@@ -242,6 +248,7 @@ def test_inflight_bounds_what_is_unacknowledged(session: AgentSession) -> None:
     assert lateness[-1] > 100_000
 
 
+@pytest.mark.slow
 def test_late_acknowledgements_make_no_room(session: AgentSession) -> None:
     """With inflight=1 a message that no longer counts is acknowledged: there still is one at a time."""
     came_early: list[bool] = []
@@ -269,6 +276,7 @@ def test_late_acknowledgements_make_no_room(session: AgentSession) -> None:
     assert series.columns["outcome"][:2] == (TIMEOUT, OVERRUN)  # the rest is as quick as this machine answers
 
 
+@pytest.mark.slow
 def test_settings_reach_the_client(session: AgentSession) -> None:
     """clean_session is in CONNECT, and the outbox is as large as it was said to be."""
     with Peer.listen() as peer, peer.serve(nothing):

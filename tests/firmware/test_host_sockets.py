@@ -37,8 +37,9 @@ def end(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BoardEnd]:
         yield BoardEnd(rack, "b1")
 
 
-@pytest.mark.parametrize("role", ["client", "server"])
-@pytest.mark.parametrize("window", [2920, 5760, 23040, 65535])
+@pytest.mark.parametrize(
+    ("window", "role"), [(2920, "client"), (5760, "server"), (23040, "client"), (65535, "server")]
+)
 def test_receive_window_is_what_was_set(
     end: BoardEnd, programs: Path, tmp_path: Path, window: int, role: Role
 ) -> None:
@@ -59,9 +60,10 @@ def test_send_buffer_is_what_was_set(end: BoardEnd, programs: Path, tmp_path: Pa
     assert facts.in_flight_max_bytes == buffer
 
 
-@pytest.mark.parametrize("role", ["client", "server"])
-@pytest.mark.parametrize("sends", [True, False])
-@pytest.mark.parametrize("mss", [160, 1460])
+@pytest.mark.parametrize(
+    ("mss", "sends", "role"),
+    [(160, True, "client"), (160, False, "server"), (1460, True, "server"), (1460, False, "client")],
+)
 def test_segments_have_the_size_that_was_set(
     end: BoardEnd, programs: Path, tmp_path: Path, mss: int, sends: bool, role: Role
 ) -> None:

@@ -49,8 +49,9 @@ def pem(tmp_path_factory: pytest.TempPathFactory, authority: trustme.CA) -> Path
     return folder
 
 
-@pytest.mark.parametrize("mode", ["sync", "async", "own"])
-@pytest.mark.parametrize("kept_by", ["ticket", "session id"])
+@pytest.mark.parametrize(
+    ("mode", "kept_by"), [("sync", "ticket"), ("async", "ticket"), ("own", "ticket"), ("own", "session id")]
+)
 def test_session_is_resumed(pem: Path, mode: str, kept_by: str) -> None:
     """The saved session makes the next handshake an abbreviated one: by the server's word, and its secret."""
     options = ["-no_ticket"] if kept_by == "session id" else []
