@@ -24,8 +24,6 @@ from tests.lab import DEADLINE_S, ROOT, SUITES, Lab, make_lab, of_type
 from tests.session.agent_process import AgentProcess
 from tools import component_cost, component_names
 
-pytestmark = pytest.mark.slow
-
 COMPONENT = ROOT / "firmware" / "esp_hil"
 PRODUCT = ROOT / "tests" / "firmware" / "products" / "pump"
 BUILDS = ROOT / "out" / "firmware"
@@ -93,6 +91,7 @@ def ruler_hash(bench: Path) -> str:
     return hashlib.sha256(lines.encode()).hexdigest()
 
 
+@pytest.mark.slow
 def test_a_product_is_measured_with_its_own_bench_and_ours(
     folder: Path, built: tuple[Path, Path, list[Path]]
 ) -> None:
@@ -120,6 +119,7 @@ def test_a_product_is_measured_with_its_own_bench_and_ours(
     assert "benches=delivery,echo,footprint,publish,reconnect,sections,startup,pump_turn" in log
 
 
+@pytest.mark.slow
 def test_the_component_is_small_and_takes_no_name(built: tuple[Path, Path, list[Path]]) -> None:
     """16 KiB of static RAM at most; every symbol that it defines begins with hil_ or esp_hil_."""
     _, _, objects = built
@@ -147,6 +147,7 @@ def test_the_component_has_the_tools_version() -> None:
     assert manifest.startswith(f'version: "{hil.__version__}"\n')
 
 
+@pytest.mark.slow
 @pytest.mark.heavy
 def test_a_case_that_the_sample_buffer_cannot_hold_is_told(built: tuple[Path, Path, list[Path]]) -> None:
     """The product's own bench asks for more rows than fit: a sentence with the option."""
@@ -169,6 +170,7 @@ def test_a_case_that_the_sample_buffer_cannot_hold_is_told(built: tuple[Path, Pa
         process.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "said"),
     [

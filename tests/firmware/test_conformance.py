@@ -21,8 +21,6 @@ from tools.conformance import (
     without_realtime,
 )
 
-pytestmark = pytest.mark.slow
-
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "explain" / "host-idf.md"
 NOT_GIVEN_BY_LINUX = {"equals-take-turns-by-tick", "critical-not-preempted", "inheritance-ends-with-wait"}
 
@@ -32,6 +30,7 @@ def program() -> Path:
     return build_on_host()
 
 
+@pytest.mark.slow
 def test_every_rule_holds_but_what_linux_does_not_give(program: Path) -> None:
     """All rules hold except three, which do break where tasks have real-time priority: a rule can fail."""
     rules = run_rules(program)
@@ -41,6 +40,7 @@ def test_every_rule_holds_but_what_linux_does_not_give(program: Path) -> None:
         assert {rule.name for rule in rules if rule.verdict != HOLDS} == NOT_GIVEN_BY_LINUX
 
 
+@pytest.mark.slow
 def test_without_realtime_nothing_that_is_promised_breaks(program: Path) -> None:
     """Who has no real-time priority is promised less, and gets what is promised."""
     rules = run_rules(program, *without_realtime())
@@ -53,6 +53,7 @@ def test_what_linux_does_not_give_is_documented() -> None:
     assert not {name for name in NOT_GIVEN_BY_LINUX if f"`{name}`" not in text}
 
 
+@pytest.mark.slow
 def test_a_broken_rule_is_told(tmp_path: Path) -> None:
     """A program that says BROKEN is read as such, and one that dies in the middle is an error."""
     broken = tmp_path / "rules"
@@ -64,6 +65,7 @@ def test_a_broken_rule_is_told(tmp_path: Path) -> None:
         run_rules(broken)
 
 
+@pytest.mark.slow
 def test_a_program_that_does_not_end_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that hangs is killed and is an error that says after which rule, as is one that dies."""
     hung = tmp_path / "rules"
@@ -95,6 +97,7 @@ def chip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return sealed_chip.build(tmp_path / "build", {})
 
 
+@pytest.mark.slow
 def test_a_chip_tells_its_rules_on_its_console(chip: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rules are read between what the boot loader says before and what the chip says after its end."""
     lines = (
@@ -109,6 +112,7 @@ def test_a_chip_tells_its_rules_on_its_console(chip: Path, monkeypatch: pytest.M
     assert [(rule.name, rule.verdict) for rule in run_on_chip(chip)] == [("a-rule", HOLDS), ("b", BROKEN)]
 
 
+@pytest.mark.slow
 def test_a_chip_that_does_not_end_is_told(chip: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What it said last stands in the sentence."""
     monkeypatch.setenv("CONSOLE", "rule a-rule holds  it says so\n")

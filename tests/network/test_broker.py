@@ -26,8 +26,6 @@ from hil.network.name_server import NameServer
 from hil.network.process import LocalSpawner, end_process
 from tests.boards.rack_tools import CHECKOUT, start_rack, wait_until
 
-pytestmark = pytest.mark.slow
-
 LOOPBACK = "127.0.0.1"
 TIMEOUT_S = 20
 LISTENERS = ("tcp", "tls", "mtls", "password")
@@ -59,12 +57,14 @@ def run(argv: Sequence[str]) -> int:
     return subprocess.run(argv, capture_output=True, timeout=TIMEOUT_S, check=False).returncode
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("listener", LISTENERS)
 def test_each_listener_takes_a_publish(listener: str, broker: Broker, certificates: Certificates) -> None:
     """A client with the right certificates or password publishes over plain, TLS, mutual TLS and password."""
     assert run(publish_argv(broker, certificates, listener)) == 0
 
 
+@pytest.mark.slow
 def test_a_board_publishes_through_the_air(tmp_path: Path, certificates: Certificates) -> None:
     """Inside a virtual rack the broker has the usual ports, and a board reaches all four through the air."""
     rack = start_rack(tmp_path / "rack")
@@ -82,6 +82,7 @@ def test_a_board_publishes_through_the_air(tmp_path: Path, certificates: Certifi
         rack.stop()
 
 
+@pytest.mark.slow
 def test_two_brokers_live_in_one_rack(tmp_path: Path, certificates: Certificates) -> None:
     """A second run's broker in a rack that is up takes other ports; asked for a taken one, it says where."""
     rack = start_rack(tmp_path / "rack")
@@ -102,6 +103,7 @@ def test_two_brokers_live_in_one_rack(tmp_path: Path, certificates: Certificates
         rack.stop()
 
 
+@pytest.mark.slow
 def test_a_stranger_is_refused(broker: Broker, certificates: Certificates, tmp_path: Path) -> None:
     """Mutual TLS refuses no certificate and one of another CA; a TLS client refuses a foreign CA."""
     other = make_certificates(tmp_path / "other", LOOPBACK)
@@ -116,6 +118,7 @@ def test_a_stranger_is_refused(broker: Broker, certificates: Certificates, tmp_p
     broker.check()
 
 
+@pytest.mark.slow
 def test_another_password_or_name_is_refused(broker: Broker, certificates: Certificates) -> None:
     """The broker checks whoever gives a name; the next run has another password."""
     argv = publish_argv(broker, certificates, "password")
@@ -127,6 +130,7 @@ def test_another_password_or_name_is_refused(broker: Broker, certificates: Certi
     broker.check()
 
 
+@pytest.mark.slow
 def test_the_password_is_in_no_file(tmp_path: Path) -> None:
     """The broker's configuration and log, what a record says and a repr hold no password, nor its hash."""
     certificates = make_certificates(tmp_path / "secrets", LOOPBACK)
@@ -145,6 +149,7 @@ def test_the_password_is_in_no_file(tmp_path: Path) -> None:
     assert broker.login.password not in file.read_text()
 
 
+@pytest.mark.slow
 def test_an_outage_on_purpose_is_no_fault(broker: Broker, certificates: Certificates) -> None:
     """While it is interrupted the broker takes nothing and is not called dead; afterwards it is as before."""
     ports, version = broker.ports, broker.version
@@ -161,6 +166,7 @@ def test_an_outage_on_purpose_is_no_fault(broker: Broker, certificates: Certific
     assert broker.log_path.read_text().count(f"mosquitto version {version} running") == 3
 
 
+@pytest.mark.slow
 def test_a_broker_that_does_not_come_back_is_a_fault(broker: Broker) -> None:
     """Where somebody took a port meanwhile, resume() names it, and check() no longer keeps quiet."""
     broker.interrupt()
@@ -171,6 +177,7 @@ def test_a_broker_that_does_not_come_back_is_a_fault(broker: Broker) -> None:
             broker.check()
 
 
+@pytest.mark.slow
 def test_a_certificate_is_valid_for_its_addresses_only(tmp_path: Path) -> None:
     """A client that checks the name refuses a broker whose certificate is for another address."""
     elsewhere = make_certificates(tmp_path / "elsewhere", "10.77.0.1")
@@ -182,6 +189,7 @@ def test_a_certificate_is_valid_for_its_addresses_only(tmp_path: Path) -> None:
         broker.stop()
 
 
+@pytest.mark.slow
 def test_a_killed_broker_is_noticed(tmp_path: Path, certificates: Certificates) -> None:
     """After kill -9 alive() is false, and check() names pid, signal and log; stop() is harmless."""
     processes = []
@@ -220,6 +228,7 @@ def test_a_missing_mosquitto_names_its_package(
         Broker.start(LocalSpawner(), LOOPBACK, tmp_path / "broker", certificates)
 
 
+@pytest.mark.slow
 def test_unreadable_certificates_stop_the_start(tmp_path: Path, certificates: Certificates) -> None:
     """mosquitto's own words are in the error when its configuration cannot work."""
     broken = make_certificates(tmp_path / "broken", LOOPBACK)
@@ -228,6 +237,7 @@ def test_unreadable_certificates_stop_the_start(tmp_path: Path, certificates: Ce
         Broker.start(LocalSpawner(), LOOPBACK, tmp_path / "broker", broken)
 
 
+@pytest.mark.slow
 def test_equal_settings_have_equal_digests(tmp_path: Path, certificates: Certificates) -> None:
     """The digest ignores ports and paths and tells NODELAY from Nagle; the version is the program's."""
     other = make_certificates(tmp_path / "certificates", LOOPBACK)
@@ -262,6 +272,7 @@ signal.pause()
 """
 
 
+@pytest.mark.slow
 def test_local_processes_die_with_their_parent(tmp_path: Path) -> None:
     """kill -9 of the process that spawned a program ends the program."""
     argv = [sys.executable, "-c", PARENT, str(tmp_path / "log")]
@@ -273,6 +284,7 @@ def test_local_processes_die_with_their_parent(tmp_path: Path) -> None:
     wait_until(lambda: not child.exists() or "\nState:\tZ" in (child / "status").read_text(), "it ends")
 
 
+@pytest.mark.slow
 def test_local_processes_survive_the_thread_that_asked(tmp_path: Path) -> None:
     """A program started by a thread lives on when the thread ends, until it is told to stop."""
     started = []

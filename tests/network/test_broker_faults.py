@@ -26,8 +26,6 @@ from hil.network.process import LocalProcess, LocalSpawner
 from tests.boards.rack_tools import running_rack, wait_until
 from tests.network.broker_rig import LOOPBACK, TIMEOUT_S, Client, running_broker
 
-pytestmark = pytest.mark.slow
-
 TOPIC = "test/topic"
 
 
@@ -36,6 +34,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
     return make_certificates(tmp_path_factory.mktemp("certificates"), LOOPBACK, "10.77.0.1")
 
 
+@pytest.mark.slow
 def test_a_stalled_broker_delays_and_loses_nothing(tmp_path: Path, certificates: Certificates) -> None:
     """Nothing comes out while it is stalled, and it is not called dead; afterwards all comes, in order."""
     with (
@@ -56,6 +55,7 @@ def test_a_stalled_broker_delays_and_loses_nothing(tmp_path: Path, certificates:
         assert subscriber.received() == [b"%d" % number for number in range(50)]
 
 
+@pytest.mark.slow
 def test_a_stalled_broker_can_be_ended_and_killed(tmp_path: Path, certificates: Certificates) -> None:
     """stop() of a stalled broker ends it in order; interrupt() kills it, and only resume() brings it back."""
     with running_broker(tmp_path, certificates) as broker:
@@ -80,6 +80,7 @@ class WithoutRights(LocalSpawner):
         return super().spawn(argv, log_path=log_path)
 
 
+@pytest.mark.slow
 def test_a_client_is_cut_off_without_rights_too(tmp_path: Path, certificates: Certificates) -> None:
     """Where ss -K is not permitted the broker ends this one client's connection; its session stays."""
     broker = Broker.start(WithoutRights(), LOOPBACK, tmp_path / "broker", certificates)
@@ -98,6 +99,7 @@ def test_a_client_is_cut_off_without_rights_too(tmp_path: Path, certificates: Ce
         broker.stop()
 
 
+@pytest.mark.slow
 def test_a_client_that_the_run_throws_out_is_no_second_hosts(
     tmp_path: Path, certificates: Certificates
 ) -> None:
@@ -155,6 +157,7 @@ except OSError as error:
 """
 
 
+@pytest.mark.slow
 def test_a_board_is_cut_off_stalled_and_flooded_in_a_rack(tmp_path: Path, certificates: Certificates) -> None:
     """In a rack's own network a cut board meets a RST; stalls, floods and the count of drops work there."""
     with running_rack(tmp_path / "rack") as rack:
@@ -179,6 +182,7 @@ def test_a_board_is_cut_off_stalled_and_flooded_in_a_rack(tmp_path: Path, certif
         broker.stop()
 
 
+@pytest.mark.slow
 def test_a_flood_sends_what_it_says(tmp_path: Path, certificates: Certificates) -> None:
     """A flood of 3000 messages is 3000 messages at a subscriber, of the size asked for."""
     with running_broker(tmp_path, certificates) as broker, Client(broker) as subscriber:
@@ -198,6 +202,7 @@ def test_a_flood_sends_what_it_says(tmp_path: Path, certificates: Certificates) 
         assert subscriber.received_all() == [bytes(10)] * 3000
 
 
+@pytest.mark.slow
 def test_a_flood_ends_when_told_and_when_its_time_is_up(tmp_path: Path, certificates: Certificates) -> None:
     """However it ends, it counts whole messages, as many as the broker's log has."""
     with running_broker(tmp_path, certificates) as broker:
@@ -211,6 +216,7 @@ def test_a_flood_ends_when_told_and_when_its_time_is_up(tmp_path: Path, certific
         assert broker.log_path.read_text().count(f"'{FLOOD_TOPIC}'") == sent > 0
 
 
+@pytest.mark.slow
 def test_a_flood_without_a_broker_says_so(tmp_path: Path, certificates: Certificates) -> None:
     """A flood that finds nobody on the port fails with what came back."""
     with running_broker(tmp_path, certificates) as broker:

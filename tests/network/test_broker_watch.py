@@ -21,7 +21,6 @@ from hil.network.certificates import Certificates, make_certificates
 from hil.network.process import LocalSpawner, Process, end_process
 from tests.lab import wait_for
 
-pytestmark = pytest.mark.slow
 PASSWORD_PORT = 1884
 
 
@@ -61,6 +60,7 @@ def await_silence(folder: Path, *, over: bool) -> Silence:
     return read_watch(log).silences[-1]
 
 
+@pytest.mark.slow
 def test_a_broker_that_stands_still_is_named(broker: Broker, watch: BrokerWatch, folder: Path) -> None:
     """While it lasts and afterwards, with its length; what is measured later has nothing of it."""
     assert broker.alive()
@@ -80,6 +80,7 @@ def test_a_broker_that_stands_still_is_named(broker: Broker, watch: BrokerWatch,
     watch.check(silence.ended_ns)
 
 
+@pytest.mark.slow
 def test_a_broker_that_is_taken_away_on_purpose_is_no_stall(
     broker: Broker, watch: BrokerWatch, folder: Path
 ) -> None:
@@ -95,6 +96,7 @@ def test_a_broker_that_is_taken_away_on_purpose_is_no_stall(
     assert absence[1] is not None
 
 
+@pytest.mark.slow
 def test_a_broker_that_is_started_again_is_seen(broker: Broker, watch: BrokerWatch, folder: Path) -> None:
     """However quickly; where the run did it itself, that counts as measured."""
     began_ns = time.monotonic_ns()
@@ -168,6 +170,7 @@ def test_a_broker_that_throws_its_clients_out_is_the_rigs(folder: Path, idle: Pr
     assert is_named(0, (lost_ns + 1, None))
 
 
+@pytest.mark.slow
 def test_a_watch_that_has_ended_is_named(broker: Broker, watch: BrokerWatch) -> None:
     """What nobody has seen cannot be called sound."""
     watch.check(time.monotonic_ns() - 1)
@@ -177,6 +180,7 @@ def test_a_watch_that_has_ended_is_named(broker: Broker, watch: BrokerWatch) -> 
     broker.check()
 
 
+@pytest.mark.slow
 def test_two_hosts_under_one_client_id_are_named(broker: Broker, watch: BrokerWatch) -> None:
     """The broker throws out the one for the other, which no firmware can help; one host may come back."""
 
@@ -197,6 +201,7 @@ def test_two_hosts_under_one_client_id_are_named(broker: Broker, watch: BrokerWa
     watch.check(time.monotonic_ns() + 2_000_000_000)  # a case that begins later
 
 
+@pytest.mark.slow
 def test_a_client_without_a_name_on_the_password_listener_is_named(
     broker: Broker, watch: BrokerWatch
 ) -> None:
@@ -225,6 +230,7 @@ def test_a_client_without_a_name_on_the_password_listener_is_named(
         watch.check(began_ns)
 
 
+@pytest.mark.slow
 def test_a_host_that_stands_still_is_named(broker: Broker, watch: BrokerWatch, folder: Path) -> None:
     """Nobody was let run, the watching program neither: it says that of itself."""
     began_ns = time.monotonic_ns()

@@ -25,8 +25,6 @@ from tests.boards.rack_tools import AIR_DIR, CHECKOUT, UnprivilegedSpawner
 from tests.network.iperf_rig import BOARD, IperfLab, iperf_lab
 from tests.virtual.test_virtual_rack_privileges import as_user
 
-pytestmark = pytest.mark.slow
-
 PORT = 9901
 BURST = 3000
 FRAME_BYTES = 14 + 28 + 12 + 88
@@ -58,6 +56,7 @@ def send_burst(lab: IperfLab, log: Path) -> None:
     assert lab.rack.spawn(argv, netns=BOARD, log_path=log).wait(20) == 0, log.read_text()
 
 
+@pytest.mark.slow
 def test_a_capture_holds_the_first_frame_and_the_last(lab: IperfLab, tmp_path: Path) -> None:
     """It is ready when start() returns, and stop() leaves nothing behind in the kernel."""
     capture = start(lab, tmp_path / "burst.pcapng")
@@ -69,6 +68,7 @@ def test_a_capture_holds_the_first_frame_and_the_last(lab: IperfLab, tmp_path: P
     assert numbers == list(range(1, BURST + 1))
 
 
+@pytest.mark.slow
 def test_one_file_holds_several_interfaces(lab: IperfLab, tmp_path: Path) -> None:
     """Frames of each interface are in the file under its name, a burst's too, and the drops of all add up."""
     port = lab.rack.access_point_interface(BOARD)
@@ -82,6 +82,7 @@ def test_one_file_holds_several_interfaces(lab: IperfLab, tmp_path: Path) -> Non
     assert counts.captured == counts.received == len(frames)
 
 
+@pytest.mark.slow
 def test_stop_waits_for_a_capture_that_was_kept_from_reading(lab: IperfLab, tmp_path: Path) -> None:
     """Frames that came before stop() are in the file, also where dumpcap gets to read them only later."""
     capture = start(lab, tmp_path / "late.pcapng")
@@ -96,6 +97,7 @@ def test_stop_waits_for_a_capture_that_was_kept_from_reading(lab: IperfLab, tmp_
     assert numbers == list(range(1, BURST + 1))
 
 
+@pytest.mark.slow
 def test_frames_that_were_dropped_are_counted(lab: IperfLab, tmp_path: Path) -> None:
     """A capture that does not come to read says how many frames it lost, however many interfaces it has."""
     capture = start(lab, tmp_path / "small.pcapng", "hil0", "lo", buffer_mib=1, snap_bytes=65535)
@@ -127,6 +129,7 @@ print("complete", counts.complete, "captured", counts.captured)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.needs_root
 def test_a_user_who_is_not_root_captures_in_a_rack() -> None:
     """In a rack of a user namespace three pings are six frames, at the access point and on the bridge."""
@@ -142,12 +145,14 @@ def test_dropped_and_unread_frames_make_a_capture_incomplete() -> None:
     assert not CaptureCounts(captured=7, received=10, dropped=0).complete
 
 
+@pytest.mark.slow
 def test_an_unknown_interface_is_named(lab: IperfLab, tmp_path: Path) -> None:
     """A wrong host.interface is refused with dumpcap's words and the command that lists interfaces."""
     with pytest.raises(RigError, match=r"nosuch0.*No such device.*ip -br link"):
         Capture.start(lab.rack, ["nosuch0"], tmp_path / "x.pcapng", capture_filter="")
 
 
+@pytest.mark.slow
 def test_a_missing_permission_is_named_with_its_fix(tmp_path: Path) -> None:
     """A user who may not capture is told what permits it."""
     with pytest.raises(RigError, match=r"permission.*setcap cap_net_raw"):
@@ -186,6 +191,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.needs_root
 def test_a_killed_run_takes_its_capture_along() -> None:
     """Also where dumpcap has capabilities of its own: the kernel does not end it with the run then."""
@@ -196,12 +202,14 @@ def test_a_killed_run_takes_its_capture_along() -> None:
     assert done.stdout.strip() == "gone", done.stderr
 
 
+@pytest.mark.slow
 def test_a_filter_that_is_none_is_named(lab: IperfLab, tmp_path: Path) -> None:
     """A capture filter that libpcap does not understand is refused with its words."""
     with pytest.raises(RigError, match=r"Invalid capture filter .host somewhere else"):
         Capture.start(lab.rack, ["hil0"], tmp_path / "x.pcapng", capture_filter="host somewhere else")
 
 
+@pytest.mark.slow
 def test_a_capture_that_was_killed_is_an_error(lab: IperfLab, tmp_path: Path) -> None:
     """A capture that is gone when it is to be stopped gives no counts, so nobody takes it for a whole one."""
     capture = start(lab, tmp_path / "x.pcapng")
@@ -211,6 +219,7 @@ def test_a_capture_that_was_killed_is_an_error(lab: IperfLab, tmp_path: Path) ->
         capture.stop()
 
 
+@pytest.mark.slow
 def test_a_capture_ends_while_traffic_goes_on(lab: IperfLab, tmp_path: Path) -> None:
     """Traffic that does not end does not keep a capture from ending."""
     ping = lab.rack.spawn(

@@ -22,8 +22,6 @@ from hil.network.peers.iperf.process import Settings
 from hil.reports.studies.esp32_tcpip.link import overhead_bytes, published_overhead_bytes
 from tests.network.iperf_rig import DEFAULTS, IperfLab, iperf_lab
 
-pytestmark = pytest.mark.slow
-
 TSHARK_TIMEOUT_S = 30
 
 
@@ -54,6 +52,7 @@ def tshark(path: Path, display_filter: str, *fields: str) -> list[list[str]]:
     return [line.split("\t") for line in done.stdout.splitlines()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss_ppm", [0, 10_000])
 def test_tcp_facts_are_those_of_tshark(lab: IperfLab, tmp_path: Path, loss_ppm: int) -> None:
     """Segments, bytes, MSS, windows, flight and repeated segments agree with another reader, loss or not."""
@@ -98,6 +97,7 @@ def test_tcp_facts_are_those_of_tshark(lab: IperfLab, tmp_path: Path, loss_ppm: 
     assert (facts.sender_syn_mss_bytes, facts.receiver_syn_mss_bytes) == (announced[board], announced[host])
 
 
+@pytest.mark.slow
 def test_round_trips_are_the_airs(lab: IperfLab, tmp_path: Path) -> None:
     """The handshake shows the air's own delay of both directions: 3 ms ± 1 ms each way."""
     path = tmp_path / "rtt.pcapng"
@@ -108,6 +108,7 @@ def test_round_trips_are_the_airs(lab: IperfLab, tmp_path: Path) -> None:
     assert 4000 <= min(facts.rtts_us) <= 10_000
 
 
+@pytest.mark.slow
 def test_datagrams_that_the_air_dropped_are_the_lost_ones(lab: IperfLab, tmp_path: Path) -> None:
     """Loss and order by the ids in the capture: the air's own count of drops, to the datagram."""
     path = tmp_path / "udp.pcapng"
@@ -132,6 +133,7 @@ def test_datagrams_that_the_air_dropped_are_the_lost_ones(lab: IperfLab, tmp_pat
     assert max(span.difference_max_us for span in spans) <= max(differences)
 
 
+@pytest.mark.slow
 def test_a_capture_with_drops_gives_no_exact_counts(lab: IperfLab, tmp_path: Path) -> None:
     """Where the kernel dropped frames, the record says so and has no counts of segments or bytes."""
     path = tmp_path / "drops.pcapng"

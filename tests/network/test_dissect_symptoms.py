@@ -16,8 +16,6 @@ from tests.history.segment_files import ACK, CONNACK, FIN, SegmentFile, connect,
 from tests.lab import ROOT
 from tests.network.dissect_rig import DissectLab, dissect_lab
 
-pytestmark = pytest.mark.slow
-
 PLAIN = MqttPorts(plain=(1883,))
 
 
@@ -77,6 +75,7 @@ def troubled(path: Path) -> Path:
     return file.write(path)
 
 
+@pytest.mark.slow
 def test_each_symptom_is_counted_as_by_its_filter(tmp_path: Path) -> None:
     """In a capture that has all of them, each count is the filter's, and not 0.
 
@@ -98,6 +97,7 @@ def test_the_page_has_each_filter() -> None:
         assert f"`{symptom.name}`" in said
 
 
+@pytest.mark.slow
 def test_a_sound_connection_has_no_symptom(tmp_path: Path) -> None:
     """A connection from SYN to FIN of which nothing was lost has only zeros."""
     file = opened()
@@ -118,6 +118,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DissectLab]:
         yield started
 
 
+@pytest.mark.slow
 def test_counts_are_tsharks_on_a_lossy_air(lab: DissectLab) -> None:
     """With frames lost, doubled and overtaken on their way every count is the filter's."""
     lab.rack.air.set("b1", "both", delay_us=2000, loss_ppm=30_000, duplicate_ppm=20_000, reorder_ppm=30_000)

@@ -28,8 +28,6 @@ from tests.network.gateway_rig import DEADLINE_S, LOOPBACK, TOPICS, Bench, lines
 from tests.network.mqtt_peer import PUBACK, SUBACK, Peer, publish_packet
 from tests.reports.rtt_files import read_one_clock_csv, read_rtt_csv
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
@@ -37,6 +35,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
         yield running
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 def test_the_server_echoes_keeps_alive_and_resumes(
     bench: Bench, tmp_path: Path, version: ssl.TLSVersion
@@ -69,6 +68,7 @@ def test_the_server_echoes_keeps_alive_and_resumes(
     assert [(line["connection"], line["id"]) for line in served[:3]] == [(1, "7"), (1, "7"), (1, "")]
 
 
+@pytest.mark.slow
 def test_a_case_is_joined_from_three_sides(bench: Bench, tmp_path: Path) -> None:
     """Each request is a row with the requester's times, the board's parts and the server's own time."""
     outcome, board = bench.measure(tmp_path / "case", http="https")
@@ -97,6 +97,7 @@ def test_a_case_is_joined_from_three_sides(bench: Bench, tmp_path: Path) -> None
     assert facts["agentoptions_phase2_suback_us"] == columns["suback_us"][3]
 
 
+@pytest.mark.slow
 def test_suback_comes_before_the_first_request(tmp_path: Path) -> None:
     """Even a board that is ready is not asked before the broker has acknowledged the subscription."""
     with Peer.listen() as peer:
@@ -121,6 +122,7 @@ def test_suback_comes_before_the_first_request(tmp_path: Path) -> None:
                 requester.kill()
 
 
+@pytest.mark.slow
 def test_a_board_says_only_once_that_it_is_ready(bench: Bench, tmp_path: Path) -> None:
     """Who starts after the companion is heard from its first word on, and asked without a repetition."""
     changes = {"reads_after_reconnect": 0, "profile": "all", "order": "interleaved"}
@@ -129,6 +131,7 @@ def test_a_board_says_only_once_that_it_is_ready(bench: Bench, tmp_path: Path) -
     assert board.told == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["together", "interleaved"])
 def test_three_profiles_take_turns_or_go_at_once(bench: Bench, tmp_path: Path, order: str) -> None:
     """Together: each read is due at one instant for all. Interleaved: one after another, one under way."""
@@ -150,6 +153,7 @@ def test_three_profiles_take_turns_or_go_at_once(bench: Bench, tmp_path: Path, o
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reconnect", ["requester", "board", "none"])
 def test_who_reconnects_between_the_phases(bench: Bench, tmp_path: Path, reconnect: str) -> None:
     """Only the side that the parameter names drops its connection; the other one keeps it."""
@@ -160,6 +164,7 @@ def test_who_reconnects_between_the_phases(bench: Bench, tmp_path: Path, reconne
     assert outcome.series.columns["outcome"] == (0, 0)
 
 
+@pytest.mark.slow
 def test_a_pause_is_kept_and_not_counted(bench: Bench, tmp_path: Path) -> None:
     """A request is due one pause after the answer before it, and is not sent earlier."""
     outcome, _ = bench.measure(tmp_path / "case", pause_ms=120, reads_after_reconnect=0)
@@ -169,6 +174,7 @@ def test_a_pause_is_kept_and_not_counted(bench: Bench, tmp_path: Path) -> None:
         assert columns["sent_us"][row] >= columns["planned_us"][row]
 
 
+@pytest.mark.slow
 def test_in_a_rack_ports_are_the_studys_or_the_next(bench: Bench, tmp_path: Path) -> None:
     """In a network of its own the server has 8080 and 8443, beside another one the next; a name resolves."""
     with running_rack(tmp_path / "rack") as rack:
@@ -199,6 +205,7 @@ assert client.getresponse().status == 200
 """
 
 
+@pytest.mark.slow
 def test_artefacts_are_the_studys(bench: Bench, tmp_path: Path) -> None:
     """rtt.csv and metadata.json have the published fields, and follow from the rows that are read back."""
     folder = tmp_path / "case"
@@ -236,6 +243,7 @@ suites:
 """
 
 
+@pytest.mark.slow
 def test_a_virtual_board_is_the_gateway(tmp_path: Path) -> None:
     """The real firmware in a virtual rack: every request is answered, each part is where it belongs."""
     lab = make_lab(tmp_path, 1)

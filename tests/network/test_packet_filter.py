@@ -25,8 +25,6 @@ from hil.virtual.virtual_rack import VirtualRack
 from tests.boards.rack_tools import AIR_DIR, UnprivilegedSpawner, running_rack, wait_until
 from tests.virtual.test_virtual_rack_privileges import as_user
 
-pytestmark = pytest.mark.slow
-
 PORT = 1883
 BOARD = "b1"
 OTHER = "b2"
@@ -102,6 +100,7 @@ def rules(rack: VirtualRack, folder: Path) -> str:
     return log.read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "steps"),
     [
@@ -137,6 +136,7 @@ def flags_and_payload(capture: Capture, interface: str) -> list[tuple[int, bytes
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("what", "seen_at_the_port"), [("connect", True), ("connack", False), ("all", True)])
 def test_dropped_frames_are_seen_on_one_side_only(
     rack: VirtualRack, tmp_path: Path, what: Dropped, seen_at_the_port: bool
@@ -160,6 +160,7 @@ def test_dropped_frames_are_seen_on_one_side_only(
     assert bool(behind) != seen_at_the_port
 
 
+@pytest.mark.slow
 def test_rules_are_gone_after_an_error(rack: VirtualRack, tmp_path: Path) -> None:
     """Whatever happens meanwhile is told as it is, and the rules are gone."""
 
@@ -173,6 +174,7 @@ def test_rules_are_gone_after_an_error(rack: VirtualRack, tmp_path: Path) -> Non
     assert rules(rack, tmp_path) == ""
 
 
+@pytest.mark.slow
 def test_rules_that_a_killed_run_left_are_replaced(rack: VirtualRack, tmp_path: Path) -> None:
     """A new filter of the same board takes away what an earlier one left; counts begin at 0."""
     left = filter_of(rack, tmp_path).drop("all")
@@ -185,6 +187,7 @@ def test_rules_that_a_killed_run_left_are_replaced(rack: VirtualRack, tmp_path: 
     assert talk(rack, tmp_path) == WHOLE
 
 
+@pytest.mark.slow
 def test_rules_take_header_lengths_into_account(rack: VirtualRack, tmp_path: Path) -> None:
     """CONNECT is found behind TCP options too: with time stamps a header has 32 bytes."""
     setting = ["sh", "-c", "echo $0 > /proc/sys/net/ipv4/tcp_timestamps"]
@@ -220,6 +223,7 @@ rack.stop()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.needs_root
 def test_a_user_who_is_not_root_drops_packets_in_a_rack() -> None:
     """In a rack of a user namespace the same rules hold, without root."""
@@ -234,6 +238,7 @@ def test_a_user_who_is_not_root_drops_packets_in_a_rack() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_an_unknown_interface_is_named(rack: VirtualRack, tmp_path: Path) -> None:
     """An interface that is not there is an error that lists them, not rules without effect."""
     dropping = PacketFilter(rack, "nosuch0", "10.0.0.1", PORT, log_path=tmp_path / "nft.txt")
@@ -244,6 +249,7 @@ def test_an_unknown_interface_is_named(rack: VirtualRack, tmp_path: Path) -> Non
         raise AssertionError("it must not come here")
 
 
+@pytest.mark.slow
 def test_a_missing_permission_is_named_with_its_mend(tmp_path: Path) -> None:
     """A user who may not filter is told what permits it."""
     dropping = PacketFilter(UnprivilegedSpawner(), "lo", "10.0.0.1", PORT, log_path=tmp_path / "nft.txt")
