@@ -17,15 +17,20 @@ import pytest
 
 # What takes longest begins first, or one process would end it while the others have nothing left to do.
 LONG_FIRST = (
-    "test_workflows",
-    "test_chaos",
     "test_end_to_end_interrupted",
+    "test_chaos",
+    "test_package",
     "test_end_to_end",
-    "test_end_to_end_shared",
-    "test_two_checkouts",
-    "test_virtual_board_pytest_embedded",
+    "test_workflows_act",
+    "test_host_programs",
     "test_gate_end_to_end",
-    "test_figures",
+    "test_product_build",
+    "test_bootstrap",
+    "test_end_to_end_shared",
+    "test_measure_a_product",
+    "test_write_a_benchmark",
+    "test_component",
+    "test_two_checkouts",
 )
 
 
