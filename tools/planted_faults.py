@@ -5,8 +5,9 @@
     python -m tools.planted_faults try [ID...] [--out FILE]
 
 ``map`` runs the tests once with a recorder at the place of each fault, and keeps which test files get there.
-``try`` runs those files, the quickest first, until a test fails that passes without the fault. Both change
-files of this checkout while they run, so they refuse one that git does not call clean, and restore each file.
+``try`` runs those files, the quickest first, until a test fails twice, and passes without the fault. Both
+change files of this checkout while they run, so they refuse one that git does not call clean, and restore
+each file.
 
 Exit 1 where a fault of tools/planted_faults.yaml survived.
 """
@@ -204,7 +205,9 @@ def attempt(fault: Fault, files: Sequence[str]) -> dict[str, str]:
         failed = re.search(r"^(?:FAILED|ERROR) ((.+?)(?:::.+?)?)(?: - .*)?$", summary, re.MULTILINE)
         if status in _FAILED and failed:
             again = [*until_one_fails, "--last-failed", "--last-failed-no-failures", "none", *batch]
-            if _run(again, timeout_s=_LIMIT_S)[0] == pytest.ExitCode.OK:
+            with _changed(fault.path, text):
+                is_sure = _run(again, timeout_s=_LIMIT_S)[0] in _FAILED  # no test that fails now and then
+            if is_sure and _run(again, timeout_s=_LIMIT_S)[0] == pytest.ExitCode.OK:
                 return _result(fault, "caught", failed[1])
         left = [file for file in left if file != failed[2]] if failed else left[_TOGETHER:]
     return _result(fault, "survived" if files else "nothing maps", f"{len(files)} files")
