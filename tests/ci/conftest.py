@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -11,24 +10,15 @@ from subprocess import CompletedProcess
 import pytest
 
 from hil.ci import comment_page
-from hil.gate import judge
-from hil.model import Verdict
 from hil.reports.comment import CHARACTERS, read_facts, render
+from tests.judging import judge
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _judge_again_once() -> Iterator[None]:
     """Have each leg judged again once in a process: the gate is pure, and many tests read the same leg."""
-    verdicts: dict[str, Verdict] = {}
-
-    def judge_once(*given: object) -> Verdict:
-        key = hashlib.sha256(repr(given).encode()).hexdigest()
-        if key not in verdicts:
-            verdicts[key] = judge(*given)  # type: ignore[arg-type]
-        return verdicts[key]
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("hil.ci.again.judge", judge_once)
+        patch.setattr("hil.ci.again.judge", judge)
         yield
 
 

@@ -12,8 +12,8 @@ from typing import Any
 from hil.model import Entry, Fault, NotRun, Scalar
 from hil.store import RunDirectory
 from hil.thresholds.types import Thresholds
+from tests.judging import judge
 from tests.make_records import RUN_ID, THRESHOLDS_ROOT, publish_record, publish_thresholds
-from tests.reports.judging import judge
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 INFO: dict[str, Any] = {

@@ -16,8 +16,8 @@ from hil.boards.health import HEALTH_FILE, BoardRun, Quarantine, RunHealth, writ
 from hil.model import Fault, NotRun, Verdict
 from hil.store import RunDirectory
 from tests.gate import compare_records
+from tests.judging import judge
 from tests.make_records import RUN_ID, publish_record, publish_thresholds, quick_run
-from tests.reports.judging import judge
 
 BOARDS = ("virtual-1", "virtual-2")
 TIMEOUT_S = 10.0

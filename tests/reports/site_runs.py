@@ -12,8 +12,8 @@ from hil.model import Entry, RunRecord
 from hil.reports.allure import complete_results
 from hil.reports.summary import render_markdown
 from hil.store import RunDirectory, read_judged_run
+from tests.judging import judge
 from tests.make_records import publish_record, publish_thresholds
-from tests.reports.judging import judge
 
 BOARDS = ("v1", "v2")
 CASES: tuple[dict[str, str], ...] = ({}, {"transport": "tls"})

@@ -18,9 +18,9 @@ from hil.reports.allure import CATEGORIES, complete_results, completion
 from hil.reports.rows import LEGEND
 from hil.store import RunDirectory, read_judged_run
 from hil.thresholds.types import Parameter
+from tests.judging import judge
 from tests.make_records import RUN_ID, publish_record, publish_thresholds
 from tests.reports.allure_runs import COMMIT, INFO, attached, case_id, eventful_entries, judged, results_of
-from tests.reports.judging import judge
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,8 @@ from hil.base.units import UNITS
 from hil.model import Fault, NotRun, SeriesVerdict, Verdict
 from hil.reports.metrics import Families, board_groups, case_labels, in_base_unit, parse_name
 from hil.thresholds import load_all
+from tests.judging import judge
 from tests.make_records import THRESHOLDS_ROOT, publish_record, publish_thresholds, quick_run
-from tests.reports.judging import judge
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "operate" / "metrics.md"
 INFO = {

@@ -27,10 +27,10 @@ from hil.reports.terminal import render_screen
 from hil.store import RunDirectory, read_judged_run
 from hil.store.verdicts import read_verdict
 from hil.thresholds import load_all
+from tests.judging import judge
 from tests.lab import ROOT
 from tests.make_records import RUN_ID, publish_record
 from tests.reports.as_read import as_read
-from tests.reports.judging import judge
 
 CASE = publish_record().case_id
 INFO = {

@@ -15,8 +15,8 @@ from hil.reports.rebuild import write_run
 from hil.store import JudgedRun, RunDirectory, read_judged_run
 from tests.history.test_history_store_runs import four_boots, leave_run
 from tests.history.test_products import of
+from tests.judging import judge
 from tests.make_records import publish_thresholds
-from tests.reports.judging import judge
 from tests.reports.trend_rig import LATEST, METRIC, Boots, figure, history_of, line, trend
 
 FIRST, SECOND = "20260227T010000Z-nightly-0001", "20260228T010000Z-nightly-0001"

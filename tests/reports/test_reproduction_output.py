@@ -30,11 +30,11 @@ from hil.reports.studies.document import Document
 from hil.reports.studies.text import WIDTH, print_documents
 from hil.store import RunDirectory, read_judged_run, read_run
 from hil.thresholds import load_all
+from tests.judging import judge
 from tests.lab import Lab, make_lab
 from tests.make_records import THRESHOLDS_ROOT
 from tests.reports import qos_records
 from tests.reports.browser import visit
-from tests.reports.judging import judge
 from tests.reports.study_delivery import delivery_record
 from tests.reports.study_records import (
     RUN_ID,

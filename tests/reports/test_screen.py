@@ -16,8 +16,8 @@ from hil.gate.words.banner import banner_of, noted_changes
 from hil.model import Entry, Fault, NotRun, Verdict
 from hil.reports.terminal import render_screen
 from hil.store import RunDirectory, read_judged_run
+from tests.judging import judge
 from tests.make_records import RUN_ID, publish_record, publish_thresholds
-from tests.reports.judging import judge
 from tests.reports.outcome_runs import OUTCOMES, leave
 from tests.reports.test_reports_compared import GREW, verdict_of
 

@@ -20,6 +20,7 @@ from hil.reports.summary import render_markdown
 from hil.reports.terminal import render_screen
 from hil.store import RunDirectory
 from hil.thresholds import Thresholds
+from tests.judging import judge
 from tests.make_records import (
     RUN_ID,
     publish_record,
@@ -29,7 +30,6 @@ from tests.make_records import (
     void_thresholds,
 )
 from tests.reports.as_read import Seen, as_read
-from tests.reports.judging import judge
 from tools.comment_page import to_html
 
 RUN_PATH = f"out/{RUN_ID}"
