@@ -28,7 +28,7 @@ report: ## build the report of the newest run again: out/report
 	@.ci/bootstrap run
 	@$(HIL) report build
 
-test: ## everything that proves the harness, 13 to 20 minutes on two cores; of what is heavy, one smoke each
+test: ## everything that proves the harness, 14 to 20 minutes on two cores; of what is heavy, one smoke each
 	@.ci/bootstrap test
 	@$(MAKE) --no-print-directory lint
 	@$(PYTHON) -m pytest $(SIDE_BY_SIDE) -m "not heavy"
