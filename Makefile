@@ -37,7 +37,7 @@ test-docs: ## links and commands of the pages, in seconds
 	@.ci/bootstrap python
 	@$(PYTHON) -m pytest --noconftest tests/test_docs_links.py tests/cli/test_cli.py::test_the_commands_in_the_docs_are_commands
 
-test-fast: ## what needs neither rack nor firmware nor browser, in two minutes
+test-fast: ## what needs neither rack nor firmware nor browser, in two to three minutes
 	@.ci/bootstrap test
 	@$(PYTHON) -m pytest $(FAST) -m "not heavy and not slow"
 
