@@ -1,11 +1,11 @@
 # Every target is a command that a person can run; `make help` lists them.
 PYTHON := .venv/bin/python
 HIL := .venv/bin/hil
-# whole files on each of four processes, which wait half of their time (tests/turns.py); a test that hangs names itself
+# whole files on each of three processes, which wait a third of their time (tests/turns.py); a test that hangs names itself
 # (pytest-embedded brings 40 fixtures to each test, which take four fifths of what pytest itself takes)
-SIDE_BY_SIDE := -p no:pytest_embedded --numprocesses 4 --dist loadfile --no-loadscope-reorder --durations 10 --timeout 600
+SIDE_BY_SIDE := -p no:pytest_embedded --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 10 --timeout 600
 # what waits for nothing: a process a core, for each collects all tests by itself
-FAST := $(subst --numprocesses 4,--numprocesses auto,$(SIDE_BY_SIDE))
+FAST := $(subst --numprocesses 3,--numprocesses auto,$(SIDE_BY_SIDE))
 # what is started a thousand times is compiled once, whatever the environment asks for, as images of containers do
 unexport PYTHONDONTWRITEBYTECODE
 C_FILES = $(shell find firmware hil tests tools -type d \( -name build -o -name managed_components \) -prune \

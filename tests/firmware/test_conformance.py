@@ -31,6 +31,7 @@ def program() -> Path:
 
 
 @pytest.mark.slow
+@pytest.mark.alone  # a rule of two cores needs both
 def test_every_rule_holds_but_what_linux_does_not_give(program: Path) -> None:
     """All rules hold except three, which do break where tasks have real-time priority: a rule can fail."""
     rules = run_rules(program)
