@@ -177,4 +177,5 @@ def farm_in(folder: Path) -> Iterator[Farm]:
     finally:
         for process in [*farm.holders, *farm.started]:
             process.kill()
-            process.wait()
+            with process:  # closes its pipes
+                pass

@@ -6,6 +6,7 @@ Pull requests: test_workflows_act.py.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -30,6 +31,7 @@ BIN = ROOT / ".venv" / "bin"
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
 
+@functools.cache
 def load(path: Path) -> dict:  # type: ignore[type-arg]
     return YAML(typ="safe").load(path)
 
