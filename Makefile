@@ -4,8 +4,6 @@ HIL := .venv/bin/hil
 # whole files on each of three processes, which wait a third of their time (tests/turns.py); a test that hangs names itself
 # (pytest-embedded brings 40 fixtures to each test, which take four fifths of what pytest itself takes)
 SIDE_BY_SIDE := -p no:pytest_embedded --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 10 --timeout 600
-# what waits for nothing: a process a core, for each collects all tests by itself
-FAST := $(subst --numprocesses 3,--numprocesses auto,$(SIDE_BY_SIDE))
 # what is started a thousand times is compiled once, whatever the environment asks for, as images of containers do
 unexport PYTHONDONTWRITEBYTECODE
 C_FILES = $(shell find firmware hil tests tools -type d \( -name build -o -name managed_components \) -prune \
@@ -39,7 +37,7 @@ test-docs: ## links and commands of the pages, in seconds
 
 test-fast: ## what needs neither rack nor firmware nor browser, in two to three minutes
 	@.ci/bootstrap test
-	@$(PYTHON) -m pytest $(FAST) -m "not heavy and not slow"
+	@$(PYTHON) -m pytest $(SIDE_BY_SIDE) -m "not heavy and not slow"
 
 test-all: ## all tests, the heavy ones too: the workflows under act, every browser size, each bench target's short pass
 	@.ci/bootstrap test
