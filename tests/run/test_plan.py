@@ -12,13 +12,18 @@ import pytest
 
 from hil.base.errors import ConfigError
 from hil.boards.rack import Rack, load_rack
+from hil.gate.compare.pairs import may_block
 from hil.model import KINDS, Case, Scalar
 from hil.network.peers.gateway.plan import RequesterPlan
 from hil.run.plan import deadline_s, make_plan
-from hil.run.plan.deadline import GATEWAY_READY_S
+from hil.run.plan.comparing import cases_of, compared
+from hil.run.plan.deadline import GATEWAY_READY_S, expected_s
 from hil.run.plan.selection import select_cases
+from hil.thresholds import load_project
 
-RACK = load_rack(Path(__file__).resolve().parents[2] / "hil" / "racks" / "virtual.yaml")
+ROOT = Path(__file__).resolve().parents[2]
+RACK = load_rack(ROOT / "hil" / "racks" / "virtual.yaml")
+SHIPPED = ROOT / "thresholds"
 
 
 @dataclass(frozen=True)
@@ -340,3 +345,24 @@ def test_the_boots_of_a_run_are_bounded(boots: int) -> None:
     """No boot measures nothing, and a slip of the finger does not book a rack for a week."""
     with pytest.raises(ConfigError, match=f"{boots} boots a board; 1 to 100"):
         make_plan(RACK, BENCHES, selection="quick", boots=boots)
+
+
+def test_a_pull_request_boots_for_twelve_seconds() -> None:
+    """What the shipped suite pr measures in a boot of a board is short, so that four boards have eight boots
+    of each build in a quarter of an hour; each of its cases is compared by some metric."""
+    thresholds = load_project(SHIPPED)
+    plan = make_plan(RACK, thresholds, selection="pr")
+    assert max(sum(map(expected_s, board.cases)) for board in plan.boards) <= 12.0
+    image = plan.images[0]
+    one = compared(plan, image, run_id="", rack="", role="base", candidate_sha256="", other_sha256="")
+    found: dict[str, set[str]] = {}
+    for case in cases_of(plan, image):
+        own = thresholds[case.bench]
+        metrics = [each for each in own.metrics_of(case.parameters) if may_block(one, case, each, own)]
+        assert metrics, f"{case.case_id} is compared by nothing"
+        transport = f" {case.parameters['transport']}" if case.bench == "publish" else ""
+        found[f"{case.bench}{transport}"] = {metric.name for metric in metrics}
+    assert found["publish tcp"] >= {"publish_latency_p50_us", "publish_failed_ratio"}
+    assert "publish_latency_p50_us" in found["publish tls"]
+    assert found["throughput"] == {"throughput_mbps"}
+    assert found["task_switch"] == {"switch_p50_ns"}
