@@ -19,6 +19,7 @@ Scalar = int | float | str | bool | None
 Kind = Literal["physical", "emulated", "virtual"]
 PastKind = Kind | Literal["imported"]  # what the history holds: measured here, or brought along
 Role = Literal["candidate", "base", "reference"]
+Looks = tuple[tuple[int, int], ...]  # boots a board, (candidate, other) from the start on
 
 LARGEST = 1 << 53  # a board sends 32 bits, a peer's columns fit; beyond it JSON readers lose digits
 Name = Annotated[str, Meta(min_length=1)]
@@ -245,8 +246,9 @@ class NotRun:
 class Comparison:
     """What a run compares on the boards of one image; all of a run's are written before its first boot.
 
-    ``role`` is what the candidate is set beside. ``looks`` are the boots a board, (candidate, other) from the
-    start on, after which it is judged; ``order`` of a boot within the run is its ``boot_index``.
+    ``role`` is what the candidate is set beside. It is judged after each of ``looks``; ``order`` of a boot
+    within the run is its ``boot_index``. ``boot_s`` is how long one more boot of every board takes by the
+    plan, in seconds; None where the looks were not planned by time, and then not written.
     ``cases`` are the ids of the cases that it compares. Where ``identical`` both are the same bytes: nothing
     is measured, and the comparison is passed. ``product`` is that of its records.
     """
@@ -259,10 +261,11 @@ class Comparison:
     role: Role
     candidate_sha256: str
     other_sha256: str
-    looks: tuple[tuple[int, int], ...]
+    looks: Looks
     identical: bool = False
     cases: tuple[Name, ...] = ()
     product: Product = ""
+    boot_s: Span | None = None
     schema: int = SCHEMA_VERSION
 
     @property
@@ -276,7 +279,10 @@ class Comparison:
         return ""
 
     def to_json(self) -> dict[str, Any]:
-        return {"type": "comparison", **_without_empty_product(dataclasses.asdict(self))}
+        values = _without_empty_product(dataclasses.asdict(self))
+        if self.boot_s is None:
+            del values["boot_s"]
+        return {"type": "comparison", **values}
 
 
 def _without_empty_product(values: dict[str, Any]) -> dict[str, Any]:

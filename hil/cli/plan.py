@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -12,7 +13,10 @@ import click
 from hil.boards.rack import load_rack
 from hil.cli.options import boards_option, rack_option, suite_option, thresholds_option
 from hil.model import short_case
+from hil.run.campaign import DEFAULT_BUDGET_MIN
 from hil.run.plan import Plan, deadline_s, make_plan
+from hil.run.plan.comparing import cases_of, compared, may_anything_block, with_looks
+from hil.run.plan.looks import describe, pace_of
 from hil.thresholds import Thresholds, load_project
 
 
@@ -23,13 +27,13 @@ from hil.thresholds import Thresholds, load_project
 @thresholds_option
 @click.option("--json", "as_json", is_flag=True, help="A GitHub Actions matrix: one entry a board.")
 def command(rack: Path, suite: str, boards: tuple[str, ...], thresholds: Path, as_json: bool) -> None:
-    """List boards, boots and cases."""
+    """List boards, boots and cases, and when a comparison with a base is judged."""
     benches = load_project(thresholds)
     plan = make_plan(load_rack(rack), benches, selection=suite, board_ids=boards)
     if as_json:
         click.echo(json.dumps(matrix(plan, rack), sort_keys=True))
         return
-    for line in lines(plan, benches):
+    for line in (*lines(plan, benches), *looks_of(plan, benches)):
         click.echo(line)
 
 
@@ -70,6 +74,17 @@ def lines(plan: Plan, thresholds: dict[str, Thresholds]) -> list[str]:
         reasons = Counter(omitted.reason for omitted in board_plan.omitted)
         text += [f"  not run: {reason}{_times(count)}" for reason, count in reasons.items()]
     return text
+
+
+def looks_of(plan: Plan, thresholds: dict[str, Thresholds]) -> Iterator[str]:
+    """Say of each image after how many boots a comparison with a base is judged, and how long it takes."""
+    budget_s = 60.0 * DEFAULT_BUDGET_MIN
+    for image in plan.images:
+        cases = cases_of(plan, image)
+        one = compared(plan, image, run_id="", rack="", role="base", candidate_sha256="", other_sha256="")
+        if may_anything_block(one, cases, thresholds):
+            looks = with_looks(one, plan, cases, thresholds, budget_s).looks
+            yield f"{image} beside a base: {describe(looks, pace_of(plan.boards), budget_s)}"
 
 
 def _times(count: int) -> str:

@@ -15,31 +15,25 @@ from hil.base.project import flash_here
 from hil.boards.firmware.build_folder import Image
 from hil.boards.firmware.selection import Firmware
 from hil.boards.flash import FlashResult, SlotFlasher, erase, flash
-from hil.boards.flash.by_command import CommandFlasher
+from hil.boards.flash.by_command import CommandFlasher, is_by_command
 from hil.boards.rack import Board
 from hil.model import Role
-from hil.run.rounds import draw
 
 Builds = Mapping[Role, Firmware]  # of one image: the candidate, and what it is compared with
 
 
 class BoardImages:
-    """``folder`` takes the logs of esptool.
-
-    Which of two builds gets which slot is drawn by run, board and image.
-    """
+    """``folder`` takes the logs of esptool."""
 
     def __init__(
         self,
         firmware: Mapping[Image, Builds],
         *,
-        run_id: str,
         folder: Path,
         masked: Callable[[Board, str], str] = lambda _board, text: text,
     ) -> None:
         self._masked = masked
         self._firmware = firmware
-        self._run_id = run_id
         self._folder = folder
         self._slots: dict[str, SlotFlasher | CommandFlasher] = {}  # of boards with two builds, or a command
         self._notes: dict[str, list[str]] = {}
@@ -60,21 +54,32 @@ class BoardImages:
         log = self._folder / f"{board.id}.log"
         erase(board, log=log, stop=stop)
 
-    def note(self, board: Board) -> str:
-        """Return what went wrong at first when the board was last written, "" where nothing did."""
-        return "; ".join(self._notes.get(board.id, ()))
+    def facts(self, board: Board) -> dict[str, str]:
+        """Return what a record says of the board's flash: what went wrong at first when it was last written,
+        and of two builds side by side the slot that boots."""
+        slots = self._slots.get(board.id)
+        slot = {"slot": slots.slot} if isinstance(slots, SlotFlasher) else {}
+        return {"flash_note": "; ".join(self._notes.get(board.id, ())), **slot}
 
     def write(
-        self, board: Board, image: Image, role: Role, *, alone: bool = False, stop: threading.Event
+        self,
+        board: Board,
+        image: Image,
+        role: Role,
+        *,
+        slot: int = 0,
+        alone: bool = False,
+        stop: threading.Event,
     ) -> None:
-        """Put all builds of an image on a board, or one ``alone``; ``role`` boots next.
+        """Put all builds of an image on a board, the candidate in ``slot``, or one ``alone``; ``role`` boots
+        next.
 
         Raises HilError as flash() does.
         """
         self._notes[board.id] = []
         self._slots.pop(board.id, None)
         builds = {role: self._firmware[image][role]} if alone else self._firmware[image]
-        if self.is_by_command(board):
+        if is_by_command(board):
             self._slots[board.id] = self._by_command(board, builds, stop)
             self._note(board, self._slots[board.id].flash(role))
             return
@@ -84,21 +89,15 @@ class BoardImages:
             result = flash(board, build_dir, log=log, stop=stop, keeps_nvs=False)
             self._note(board, result)
             return
-        names: list[str] = sorted(builds)
-        if draw(self._run_id, board.id, str(image), "slot"):
-            names.reverse()
+        names = sorted(builds, key=lambda role: role != "candidate")
         self._slots[board.id] = SlotFlasher(
             board,
-            {role: self._flashed_of(board, image, role) for role, _build in _candidate_first(builds)},
-            order=(names[0], names[1]),
+            {role: self._flashed_of(board, image, role) for role in names},
+            order=(names[slot], names[1 - slot]),
             folder=self._folder,
             stop=stop,
         )
         self._note(board, self._slots[board.id].flash(role))
-
-    def is_by_command(self, board: Board) -> bool:
-        """Say whether the product's own command flashes a board."""
-        return LABEL in board.labels
 
     def _by_command(self, board: Board, builds: Builds, stop: threading.Event) -> CommandFlasher:
         command = flash_here()
@@ -137,10 +136,6 @@ class BoardImages:
     def _note(self, board: Board, result: FlashResult) -> None:
         if result.note:
             self._notes[board.id].append(result.note)
-
-
-def _candidate_first(builds: Builds) -> list[tuple[Role, Firmware]]:
-    return sorted(builds.items(), key=lambda pair: pair[0] != "candidate")
 
 
 def check_image(board: Board, built: str, running: str) -> None:

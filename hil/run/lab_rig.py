@@ -20,6 +20,7 @@ from hil.boards.current import Meters
 from hil.boards.environment import host_environment, rig_environment
 from hil.boards.firmware.backtrace import decode_panic
 from hil.boards.firmware.build_folder import Image, console_baud
+from hil.boards.flash.by_command import is_by_command
 from hil.boards.lease import lease_air, lease_rack
 from hil.boards.power import await_port, switch_power
 from hil.boards.rack import Board, Rack
@@ -69,7 +70,6 @@ class LabRig:
         self._run_id = run_id
         self._images = BoardImages(
             firmware,
-            run_id=run_id,
             folder=run.path / "flash",
             masked=self._masked,
         )
@@ -88,15 +88,23 @@ class LabRig:
         self._meters.close()
 
     def prepare(
-        self, board: Board, image: Image, role: Role, *, alone: bool = False, stop: threading.Event
+        self,
+        board: Board,
+        image: Image,
+        role: Role,
+        *,
+        slot: int,
+        alone: bool = False,
+        stop: threading.Event,
     ) -> None:
         self._meters.prepare(board)
         with self._blaming_the_network(board):
-            if self._images.is_by_command(board):
+            if is_by_command(board):
                 self._check_can_be_told(board, image)
             elif image.product and self._given.nvs:
                 self._images.dress(board, image, self._with_nvs)
-            self._images.write(self._network.at_its_port(board), image, role, alone=alone, stop=stop)
+            at_port = self._network.at_its_port(board)
+            self._images.write(at_port, image, role, slot=slot, alone=alone, stop=stop)
 
     def _check_can_be_told(self, board: Board, image: Image) -> None:
         if image.product and self._given.nvs:
@@ -125,7 +133,7 @@ class LabRig:
         self._network.begin_boot(board)
         log = self._run.path / "flash" / f"{board.id}.log"
         console_log = self._run.console_log(board.id)
-        reads_flash = not self._images.is_by_command(board)
+        reads_flash = not is_by_command(board)
         crashes = Crashes(board, firmware.build_dir, console_log, log, reads_flash=reads_flash)
         self._crashes[board.id] = crashes
         with crashes.told(), ExitStack() as stack:
@@ -176,7 +184,7 @@ class LabRig:
             lambda: self._network.check(board),
             lambda case: self._meters.beside(board, case),
             lambda: self._network.around(board),
-            must_print=self._images.is_by_command(board),
+            must_print=is_by_command(board),
         )
         device.tell(self._given)
         return device
@@ -281,7 +289,7 @@ class LabRig:
             environment={
                 "device": series.device,
                 "host": host_environment(),
-                "rig": {**rig_environment(self._rack), "flash_note": self._images.note(board)},
+                "rig": {**rig_environment(self._rack), **self._images.facts(board)},
                 **network,
                 **peer,
                 **({"trace": trace} if trace else {}),

@@ -20,7 +20,7 @@ _KINDS: Mapping[str, type[Entry]] = {
     "no-base": NoBase,
     "recovery": Recovery,
 }
-_OPTIONAL = {"measured_s", "product", "to"}  # not written where there is nothing to say
+_OPTIONAL = {"measured_s", "boot_s", "product", "to"}  # not written where there is nothing to say
 
 
 class EntryError(ValueError):

@@ -271,7 +271,7 @@ def _read_since(node: Node) -> Since:
     )
 
 
-BOOTS_MIN = 4  # the first look where there is no history: two boots of each
+BOOTS_MIN = 6  # the first look: three boots of each
 BOOTS_MAX = 100
 SAMPLES_MAX = 1_000_000
 

@@ -12,6 +12,7 @@ from hil.gate.compare.values import Boots, Design, Seen, look_at
 BOOT, SESSION = 0.05, 0.03
 
 
+LOOKS = ((3, 3), (6, 6), (10, 10), (20, 20))
 # Looks of fewer boots of the other than of the candidate, as no schedule of ours has: the numerics take any.
 UNEVEN_LOOKS = ((2, 1), (4, 2), (6, 3), (9, 4), (12, 6), (16, 8))
 

@@ -158,14 +158,14 @@ def test_nothing_is_decided_before_six_boots_of_each() -> None:
 
 
 def test_what_is_undecided_says_why_and_what_may_help() -> None:
-    """At the last look the cap is the reason; a plan that had no time for all looks asks for more time."""
+    """At the last look the plan is the reason; a run that had no time for all looks asks for more time."""
     found = verdict(run(**UNSURE))
     item = compared(found)
     assert item.reason == "its boots differ too much to decide, after all 5 looks (12 + 12 boots a board)"
     assert item.sentence in found.warnings
-    way = "it had all looks: add boards, or make them quieter"
+    way = "it had all looks: plan more by a larger --budget, add boards, or make them quieter"
     assert found.sentence == f"Undecided: 1 comparison ({way})."
-    cut = verdict(run(**UNSURE, entry=comparison(looks=((4, 4),))))
+    cut = verdict(run(**UNSURE, looks=((4, 4),), entry=comparison(looks=((4, 4), (8, 8)))))
     assert "(more boots may decide it: run again with a larger --budget)" in cut.sentence
 
 

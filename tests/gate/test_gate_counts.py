@@ -11,9 +11,8 @@ import pytest
 import scipy.stats
 
 from hil.gate.compare.counts import Count, Tallies, dispersion_of, look_at_counts, look_at_exact
-from hil.gate.compare.looks import LOOKS
 from hil.gate.compare.values import Boots, Design
-from tests.gate.gate_boots import design
+from tests.gate.gate_boots import LOOKS, design
 
 LOSS = design(tolerance=0.005, min_effect=0.001)
 Failures = list[list[float]]  # of boots, board by board

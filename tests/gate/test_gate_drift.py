@@ -12,12 +12,12 @@ import pytest
 
 from hil.gate import judge
 from hil.gate.compare.drift import Boots, find_drifts
-from hil.gate.compare.looks import order
 from hil.model import Entry, Verdict
+from hil.run.plan.looks import order
 from tests.gate.compare_records import BOARDS, LOOKS, boot, comparison, thresholds
 
 SIX = LOOKS[:3]
-ROLES = tuple(itertools.chain.from_iterable(order(SIX, first=True)))
+ROLES = tuple(itertools.chain.from_iterable(order(SIX, ("candidate", "base"))))
 Shape = Callable[[int], float]
 
 
@@ -28,7 +28,7 @@ def journal(shape: Shape, board: str = BOARDS[0], deviation: float = 0.02, seed:
     for name in BOARDS:
         for place, role in enumerate(ROLES):
             offset = random.normal(0.0, deviation) + (shape(place) if name == board else 0.0)
-            entries.append(boot(name, "base" if role == "other" else role, place, offset=offset, seed=seed))
+            entries.append(boot(name, role, place, offset=offset, seed=seed))
     return entries
 
 

@@ -11,9 +11,8 @@ import pytest
 import scipy.stats
 
 from hil.gate.compare import values
-from hil.gate.compare.looks import LOOKS
 from hil.gate.compare.values import Boots, look_at
-from tests.gate.gate_boots import UNEVEN_LOOKS, Decision, Rig, decide, design
+from tests.gate.gate_boots import LOOKS, UNEVEN_LOOKS, Decision, Rig, decide, design
 
 MANY = 1000
 TYPICAL = Rig(1, MANY)

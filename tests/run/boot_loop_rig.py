@@ -54,18 +54,20 @@ class FakeRig:
     locks: Path | None = None  # where the rack's lock lies, if these boards share one
     steps: list[tuple[str, str, str]] = field(default_factory=list)  # (step, board, image)
     roles: list[tuple[str, Role]] = field(default_factory=list)  # (board, what it was booted into)
+    slots: dict[str, int] = field(default_factory=dict)  # the candidate's, board by board
 
     def step(self, board: Board, name: str) -> None:
         if (board.id, name) in self.faults:
             raise self.faults[board.id, name]
 
     def prepare(
-        self, board: Board, image: Image, role: Role, *, alone: bool = False, **_options: object
+        self, board: Board, image: Image, role: Role, *, slot: int, alone: bool = False, **_options: object
     ) -> None:
         if alone:
             self.climb(board, "base image")
             return
         self.steps.append(("flash", board.id, f"{image}{f' {role} first' if role != 'candidate' else ''}"))
+        self.slots[board.id] = slot
         self.on_flash(board)
         self.step(board, "flash")
 
@@ -109,7 +111,7 @@ class FakeRig:
             started_utc=started_utc,
             warmup_rows=0,
             columns=outcome.series.columns,
-            environment={},
+            environment={"rig": {"slot": self.slots[board.id] ^ (boot.role != "candidate")}},
         )
 
     @contextmanager

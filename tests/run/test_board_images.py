@@ -12,8 +12,17 @@ from hil.base.errors import ConfigError
 from hil.boards.firmware.build_folder import Image
 from hil.boards.firmware.selection import Firmware
 from hil.boards.rack import Board, Power
+from hil.model import Role
 from hil.run.board_images import BoardImages
-from tests.virtual.virtual_board_rig import MAC, BoardProcess, flash_files, make_build
+from tests.virtual.virtual_board_rig import (
+    MAC,
+    OTA_0,
+    OTA_1,
+    BoardProcess,
+    console,
+    flash_files,
+    make_build,
+)
 
 IMAGE = Image("virtual-esp32")
 
@@ -24,7 +33,7 @@ def test_a_run_neither_finds_another_products_nvs_nor_writes_another_board(tmp_p
     build = Firmware(make_build(tmp_path / "build"), "")
     with BoardProcess(tmp_path / "b") as process:
         board = Board("b1", "virtual", "esp32", process.url(), Power("virtual"), mac=MAC, where="rack.yaml:7")
-        images = BoardImages({IMAGE: {"candidate": build}}, run_id="r", folder=tmp_path / "flash")
+        images = BoardImages({IMAGE: {"candidate": build}}, folder=tmp_path / "flash")
         with process.flash.open("r+b") as file:
             file.seek(0x9000)
             file.write(b"another product's keys")
@@ -49,10 +58,47 @@ def test_a_build_alone_boots_with_its_own_boot_loader(tmp_path: Path) -> None:
     loaders["candidate"].write_bytes(b"\x00" * 4096)
     with BoardProcess(tmp_path / "b") as process:
         board = Board("b1", "virtual", "esp32", process.url(), Power("virtual"), mac=MAC)
-        images = BoardImages({IMAGE: builds}, run_id="r", folder=tmp_path / "flash")
+        images = BoardImages({IMAGE: builds}, folder=tmp_path / "flash")
         images.write(board, IMAGE, "base", stop=threading.Event())
         assert process.flash.read_bytes()[0x1000:0x2000] == bytes(4096)
         images.write(board, IMAGE, "base", alone=True, stop=threading.Event())
         own = loaders["base"].read_bytes()
         assert process.flash.read_bytes()[0x1000 : 0x1000 + len(own)] == own
         process.wait_for(lambda state: state["app_pid"])
+
+
+def running(process: BoardProcess) -> str:
+    """Reset the board; return the tag of the application that it runs, and its address."""
+    with console(process) as monitor:
+        monitor.reset()
+        monitor.expect("READY tag=")
+        line = monitor.expect("\n").decode().split()
+    return f"{line[0]} {line[-1]}"
+
+
+@pytest.mark.slow
+def test_the_record_names_the_slot_that_the_board_boots_from(tmp_path: Path) -> None:
+    """Whichever slot the candidate is given, after a swap, a switch and an erased flash; one build alone lies
+    in no slot to speak of."""
+    builds = {role: Firmware(make_build(tmp_path / role, tag=role), "") for role in ("candidate", "base")}
+    addresses = {"ota_0": OTA_0, "ota_1": OTA_1}
+    stop = threading.Event()
+    with BoardProcess(tmp_path / "b") as process:
+        board = Board("b1", "virtual", "esp32", process.url(), Power("virtual"), mac=MAC)
+        images = BoardImages({IMAGE: builds}, folder=tmp_path / "flash")
+
+        def check(role: Role, slot: str) -> None:
+            assert images.facts(board)["slot"] == slot
+            assert running(process) == f"{role} app=0x{addresses[slot]:x}"
+
+        images.write(board, IMAGE, "base", slot=0, stop=stop)
+        check("base", "ota_1")
+        images.select(board, "candidate")
+        check("candidate", "ota_0")
+        images.write(board, IMAGE, "candidate", slot=1, stop=stop)
+        check("candidate", "ota_1")
+        images.erase(board, stop=stop)
+        images.write(board, IMAGE, "base", slot=1, stop=stop)
+        check("base", "ota_0")
+        images.write(board, IMAGE, "base", alone=True, stop=stop)
+        assert "slot" not in images.facts(board)

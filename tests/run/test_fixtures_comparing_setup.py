@@ -16,12 +16,12 @@ from hil.boards.firmware.partition_table import read_csv, to_binary
 from hil.boards.firmware.revision import Ruler, SourceState
 from hil.boards.firmware.selection import Firmware, find_firmware
 from hil.boards.rack import load_rack
-from hil.gate.compare.looks import LOOKS
 from hil.history.judgements import GATE
 from hil.model import Comparison, NotRun
 from hil.run.campaign import Against, Campaign
 from hil.run.comparing import Other, find_other, other_info, prepare_comparisons
 from hil.run.plan import make_plan, spread
+from hil.run.plan.deadline import BOOT_S
 from hil.store import RunDirectory
 from tests.run.echo_limits import RACK, echo_thresholds
 from tests.virtual.virtual_board_rig import PARTITIONS, make_build
@@ -74,12 +74,12 @@ def campaign(tmp_path: Path, builds: Mapping[str, Firmware]) -> Campaign:
 
 
 def prepared(campaign: Campaign, candidate: Firmware) -> tuple[RunDirectory, list[str]]:
-    """Prepare a run's comparisons; return its folder and what was said."""
+    """Prepare a run's comparisons; return its folder and what was said beside the looks."""
     directory = RunDirectory.create(campaign.out, "20261121T000000Z-pr-0001")
     said: list[str] = []
     images = {IMAGE: candidate}
     prepare_comparisons(campaign, directory, images, find_other(campaign.against, images), said.append)
-    return directory, said
+    return directory, [line for line in said if ": look" not in line]
 
 
 def comparison_of(directory: RunDirectory) -> Comparison:
@@ -88,15 +88,17 @@ def comparison_of(directory: RunDirectory) -> Comparison:
     return entry
 
 
-@pytest.mark.parametrize(("budget_s", "looks"), [(900.0, LOOKS), (200.0, LOOKS[:2]), (1.0, LOOKS[:1])])
+@pytest.mark.parametrize(("budget_s", "looks"), [(900.0, (3, 5, 8, 13, 20)), (250.0, (3, 6)), (1.0, (3,))])
 def test_the_looks_are_what_the_budget_pays(
-    campaign: Campaign, builds: Mapping[str, Firmware], budget_s: float, looks: object
+    campaign: Campaign, builds: Mapping[str, Firmware], budget_s: float, looks: tuple[int, ...]
 ) -> None:
-    """Those that end within it, the first in any case; all boards of an image have the same looks."""
+    """The last ends within it, the first is there in any case; all boards of an image have the same looks.
+    The journal holds how long a boot more would take."""
     against = replace(campaign.against or pytest.fail("none"), budget_s=budget_s)
     directory, said = prepared(replace(campaign, against=against), builds["one"])
     comparison = comparison_of(directory)
-    assert comparison.looks == looks
+    assert comparison.looks == tuple((boots, boots) for boots in looks)
+    assert (comparison.boot_s or 0.0) > BOOT_S
     assert comparison.boards == ("e1", "e2")
     assert (comparison.candidate_sha256, comparison.other_sha256) == (
         builds["one"].sha256,

@@ -37,6 +37,7 @@ COMPARISON = Comparison(
     RUN_ID, "virtual", "virtual-esp32", "virtual-esp32", ("virtual-1",), "base", "ab" * 32, "ba" * 32,
     ((2, 1), (4, 2)), cases=(publish_record(rows=1).case_id,),
 )  # fmt: skip
+PLANNED = dataclasses.replace(COMPARISON, boot_s=47.6)
 UNEXPECTED = dataclasses.replace(NOT_RUN, cause="not-compared")
 UNTIMED = publish_record(rows=1)
 TIMED = dataclasses.replace(publish_record(rows=2), measured_s=4.125)
@@ -67,7 +68,9 @@ def test_names_are_taken_apart_as_they_were_made() -> None:
     assert parameters_in("publish/") == {}
 
 
-@pytest.mark.parametrize("entry", [publish_record(rows=2), TIMED, FAULT, NOT_RUN, UNEXPECTED, COMPARISON])
+@pytest.mark.parametrize(
+    "entry", [publish_record(rows=2), TIMED, FAULT, NOT_RUN, UNEXPECTED, COMPARISON, PLANNED]
+)
 def test_an_entry_comes_back_from_its_json(entry: Entry) -> None:
     """What is written is what is read."""
     assert entry_from_json(json.loads(json.dumps(entry.to_json()))) == entry

@@ -12,9 +12,7 @@ import pytest
 from rich.console import Console
 from scipy import stats
 
-from hil.gate.compare.looks import LOOKS
-from hil.run.plan import deadline
-from hil.run.rounds import order_of
+from hil.run.plan.looks import Pace, order
 from tools.gate_simulation import __main__ as command
 from tools.gate_simulation import aims, competitors, samples, table
 from tools.gate_simulation.competitors import RULES, Rule
@@ -150,14 +148,21 @@ def test_total_failure_is_total() -> None:
     assert not candidate[:, INDEX["stream/loss"], 1:].any()
 
 
+LOOKS = ((3, 3), (6, 6), (10, 10), (20, 20))
+
+
 @pytest.mark.parametrize("first", [True, False])
 def test_boots_run_in_the_products_order(first: bool) -> None:
-    """The places of the roles are those of hil.run.rounds, look by look; either role may begin."""
+    """The places of the roles are those of hil.run.plan.looks, look by look; either role may begin."""
     mine, base = places(LOOKS, first)
-    roles = [role for look in order_of(LOOKS, first=first) for role in look]
+    roles = [
+        role
+        for look in order(LOOKS, ("candidate", "base") if first else ("base", "candidate"))
+        for role in look
+    ]
     assert [roles[place] for place in mine] == ["candidate"] * len(mine)
     assert sorted([*mine, *base]) == list(range(40))
-    assert roles[0] == ("other" if 0 in base else "candidate")
+    assert roles[0] == ("base" if 0 in base else "candidate")
 
 
 def test_a_drift_comes_out_of_each_look() -> None:
@@ -314,8 +319,8 @@ def test_pooled_rules_see_what_is_there() -> None:
 
 @pytest.mark.parametrize(("boots", "seconds"), [(2, (20.0, 20.0)), (4, (10.0, 20.0)), (3, (20.0,))])
 def test_the_time_of_a_look_is_the_products(boots: int, seconds: tuple[float, ...]) -> None:
-    """The formula for many pull requests gives what hil.run.plan.deadline gives for one."""
-    expected = deadline.look_s(boots, seconds)
+    """The formula for many pull requests gives what hil.run.plan.looks gives for one."""
+    expected = Pace(seconds).look_s(boots)
     assert look_s(boots, np.array([seconds])) == pytest.approx(expected)
     assert look_s(boots, np.zeros((1, len(seconds)))) == 0.0
 
@@ -343,9 +348,9 @@ def test_a_look_beyond_the_budget_is_not_begun() -> None:
 
 def test_looks_are_cut_to_what_the_budget_pays() -> None:
     """Four boards that share the air get fewer looks than one, of one chip or of two."""
-    assert looks_of(Environment("four"))[-1] == (10, 10)
-    assert looks_of(Environment("chips", chips=2))[-1] == (10, 10)
-    assert looks_of(Environment("one", boards=1))[-1] == (20, 20)
+    assert looks_of(Environment("four"))[-1] == (9, 9)
+    assert looks_of(Environment("chips", chips=2))[-1] == (9, 9)
+    assert looks_of(Environment("one", boards=1))[-1] == (17, 17)
     most = max(max(looks_of(plan.environment)[-1]) for plan in PLANS)
     assert most <= min(CANDIDATE_BOOTS, OTHER_BOOTS)
 

@@ -10,9 +10,8 @@ import numpy as np
 
 from hil.gate.compare.boots import Scale
 from hil.gate.compare.counts import Count, Tallies, look_at_counts
-from hil.gate.compare.looks import schedule
 from hil.gate.compare.values import Boots, Design, Seen, look_at
-from hil.run.plan.deadline import affordable
+from hil.run.plan.looks import Pace, plan_looks
 from hil.thresholds.types import Policy
 from tools.gate_simulation.draws import Draw
 from tools.gate_simulation.environment import Environment
@@ -30,8 +29,8 @@ Gate = Callable[[Draw, Effect], Verdicts]
 
 def looks_of(environment: Environment, budget_s: float = BUDGET_S) -> Looks:
     """Return the looks that the product plans for so many boards a chip, all groups of cases on each."""
-    measuring = [len(GROUPS) * environment.samples / SAMPLES_A_SECOND] * environment.boards
-    return affordable(schedule(POLICY.max_boots), measuring, budget_s)
+    measuring = (len(GROUPS) * environment.samples / SAMPLES_A_SECOND,) * environment.boards
+    return plan_looks(Pace(measuring), max_boots=POLICY.max_boots, budget_s=budget_s)
 
 
 def design_of(metric: Metric, environment: Environment, alpha: float) -> Design:

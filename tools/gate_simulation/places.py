@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from hil.run.rounds import order_of
+from hil.run.plan.looks import order
 
 Looks = tuple[tuple[int, int], ...]
 
@@ -18,8 +18,9 @@ def places(looks: Looks, first: bool) -> tuple[np.ndarray, np.ndarray]:
 
     ``first`` is what the product draws by run and board: which of two equally good orders is taken.
     """
-    roles = np.array([role for look in order_of(looks, first=first) for role in look])
-    return np.flatnonzero(roles == "candidate"), np.flatnonzero(roles != "candidate")
+    roles = ("candidate", "base") if first else ("base", "candidate")
+    placed = np.array([role for look in order(looks, roles) for role in look])
+    return np.flatnonzero(placed == "candidate"), np.flatnonzero(placed != "candidate")
 
 
 def places_of(looks: Looks, first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

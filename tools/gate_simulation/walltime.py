@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a pull request keeps its boards busy: the formula of hil.run.plan.deadline, for many at once.
+"""How long a pull request keeps its boards busy: the formula of hil.run.plan.looks, for many at once.
 
 A look of r boots a board, of which board b measures g groups of cases, takes
 

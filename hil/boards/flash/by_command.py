@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO
 
 from hil.base.errors import ConfigError, HilError, NoAnswerError, RigError
-from hil.base.flash_command import FlashCommand
+from hil.base.flash_command import LABEL, FlashCommand
 from hil.boards.firmware.build_folder import check_burns_nothing
 from hil.boards.flash.tool import (
     ATTEMPTS,
@@ -36,6 +36,11 @@ from hil.boards.rack import Board
 
 _SLICE_S = 0.2
 Masked = Callable[[str], str]  # returns a text without secrets
+
+
+def is_by_command(board: Board) -> bool:
+    """Say whether the product's own command flashes a board, one build at a time."""
+    return LABEL in board.labels
 
 
 @dataclass

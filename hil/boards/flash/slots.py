@@ -110,6 +110,11 @@ class SlotFlasher:
         what = write_of(lead, [(offset, self._keep(sector(self._sequence)))])
         return self._write(replace(what, doing="switching the slot of"))
 
+    @property
+    def slot(self) -> str:
+        """Return the slot that boots: ota_0 or ota_1."""
+        return f"ota_{self._order.index(self.selected)}"
+
     def _next(self, name: str, *, after: int) -> int:
         return next_sequence(after, self._order.index(name), slot_count=len(self._layout.slots))
 

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from hil.base.numeric import np, optimize, special
-from hil.gate.compare.looks import Plan
+from hil.model import Looks
 
 _GRID = 16  # J & T's r: 6 r - 1 points, and those halfway between
 _DIGITS = 4
@@ -35,7 +35,7 @@ def information(look: tuple[int, int]) -> float:
 
 
 @functools.lru_cache(maxsize=4096)
-def of_looks(looks: Plan, alpha: float) -> tuple[float, ...]:
+def of_looks(looks: Looks, alpha: float) -> tuple[float, ...]:
     """Return the boundary of z at each look; together they spend ``alpha``.
 
     What the looks hold is as planned: boots that are lost change how they hang together a little.

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 from hil.base.numeric import special
 from hil.gate.compare import boundaries
-from hil.gate.compare.looks import Plan
+from hil.model import Looks
 
 State = Literal["undecided", "pass", "regressed", "improved"]
 
@@ -46,7 +46,7 @@ class Design:
     squared over 12.
     """
 
-    looks: Plan
+    looks: Looks
     alpha: float
     beta: float
     tolerance: float

@@ -8,11 +8,10 @@ from dataclasses import replace
 
 from hil.base.project import product_here
 from hil.boards.firmware.build_folder import Image
-from hil.gate.compare.looks import schedule
 from hil.gate.compare.pairs import may_block
 from hil.metrics.metric import Metric
 from hil.model import Case, Comparison, Role
-from hil.run.plan.deadline import affordable, expected_s
+from hil.run.plan.looks import pace_of, plan_looks
 from hil.run.plan.planning import Plan
 from hil.thresholds.types import Thresholds
 
@@ -65,13 +64,14 @@ def with_looks(
 ) -> Comparison:
     """Return the comparison with the looks after which it is judged.
 
-    The smallest ``max_boots`` of the benches involved bounds them, and what the budget pays, all boards of
-    the plan considered. Where nothing may block, there is one look.
+    The smallest ``max_boots`` of the benches involved bounds them, and the budget, all boards of the plan
+    considered. Where nothing may block, there is one look.
     """
     benches = {case.bench for case, _metric in _blocking(comparison, cases, thresholds)}
     most = min((thresholds[bench].policy.max_boots for bench in benches), default=0)
-    measuring_s = [sum(map(expected_s, board.cases)) for board in plan.boards]
-    return replace(comparison, looks=affordable(schedule(most), measuring_s, budget_s))
+    pace = pace_of(plan.boards)
+    looks = plan_looks(pace, max_boots=most, budget_s=budget_s)
+    return replace(comparison, looks=looks, boot_s=round(pace.more_boot_s(), 1))
 
 
 def may_anything_block(

@@ -1,14 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a case takes, and may take, from the parameters that say how long it lasts.
-
-How long boots take on a rack, about, is what the looks of a comparison are planned with.
-"""
+"""How long a case takes, and may take, from the parameters that say how long it lasts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from hil.gate.compare.looks import Plan
 from hil.model import Case
 
 GATEWAY_READY_S = 45.0  # how long a gateway may take before each phase until it says that it is ready
@@ -118,23 +112,3 @@ def _number(case: Case, key: str) -> float:
 
 BOOT_S = 12.0  # switching the slot, reset, boot, network
 FLASH_S = 20.0  # an image of 1.1 MB at 460,800 baud, and esptool's connecting
-
-
-def look_s(boots: int, measuring_s: Sequence[float]) -> float:
-    """Return how long ``boots`` of each board take, where a boot of each measures so long, in seconds.
-
-    Boards boot side by side and take turns on the air: either a board is never waited for, or the air never
-    is.
-    """
-    if not measuring_s:
-        return 0.0
-    return max(boots * (BOOT_S + max(measuring_s)), BOOT_S + boots * sum(measuring_s))
-
-
-def affordable(looks: Plan, measuring_s: Sequence[float], budget_s: float) -> Plan:
-    """Return the looks that end within the budget even where nothing is decided before; the first always.
-
-    Alpha that is kept for a look which is not reached is lost to those that are.
-    """
-    within = sum(look_s(sum(look), measuring_s) <= budget_s for look in looks)
-    return looks[: max(1, within)]
