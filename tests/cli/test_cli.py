@@ -216,6 +216,18 @@ def test_plan_is_a_matrix(files: Lab) -> None:
     assert all(len(entry["cases"]) == 1 and entry["deadline_s"] > 0 for entry in matrix["include"])
 
 
+def test_plan_says_when_a_comparison_is_judged(files: Lab) -> None:
+    """Looks and minutes, of the suite that a pull request is compared by; none where nothing is compared."""
+    rack = ("plan", "--rack", str(files.rack))
+    shipped, own = (str(folder / "thresholds") for folder in (ROOT, files.folder))
+    (line,) = re.findall(
+        "^.* beside a base: .*$", here(files, *rack, "--suite", "pr", "--thresholds", shipped).stdout, re.M
+    )
+    assert "after 3 + 3, 5 + 5, 8 + 8 and" in line
+    assert "of 15 min" in line
+    assert "beside a base" not in here(files, *rack, "--thresholds", own).stdout
+
+
 def test_plan_tells_images_and_each_reason_once(files: Lab) -> None:
     """Cases that need another image stand below its name; those left out for one reason are one line."""
     path = files.folder / "thresholds" / "publish.yaml"

@@ -90,6 +90,24 @@ def test_an_unchanged_firmware_passes(unchanged: Judged) -> None:
         assert [record["firmware_sha256"] for record in own] == [digests[record["role"]] for record in own]
 
 
+def test_the_builds_lie_in_both_slots(unchanged: Judged) -> None:
+    """In the first look one board has the candidate in ota_0 and the other one in ota_1; in the second look,
+    where there is one, each has it in the other slot."""
+    journal = entries(unchanged)
+    (first, second, *_more) = (sum(look) for look in journal[0]["looks"])
+    found = []
+    for board in ("b1", "b2"):
+        own = [record for record in of_type(journal, "record") if record["board"] == board]
+        lying = [
+            record["environment"]["rig"]["slot"][-1] == ("0" if record["role"] == "candidate" else "1")
+            for record in own
+        ]
+        assert set(lying[:first]) == {lying[0]}
+        assert set(lying[first:second]) <= {not lying[0]}
+        found.append(lying[0])
+    assert sorted(found) == [False, True]
+
+
 def test_the_run_says_with_what_it_was_compared(unchanged: Judged) -> None:
     """run.json names role, image, budget and what is known of the rack, the terminal the look."""
     whole = json.loads((unchanged.path / "run.json").read_text())
