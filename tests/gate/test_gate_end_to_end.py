@@ -184,7 +184,7 @@ def test_a_rack_qualifies_by_unchanged_firmware(gate_lab: GateLab, virtual_firmw
     finally:
         gate_lab.set_noise("")
     assert done.returncode == 4, done.stdout
-    assert "Session 1 of 1" in done.stdout
+    assert "Run 1 of 1" in done.stdout
     assert "--undecided-status" not in done.stdout  # its status is its own, whatever is undecided
     said = done.stdout.partition("rack lab (virtual, simulated noise quiet)")[2]
     assert "advisory: 1 of 200 judgements; one night adds about 1" in said

@@ -98,15 +98,15 @@ def lying(entries: Sequence[Entry], board: str) -> list[int]:
     return [slots[index] for index in sorted(slots)]
 
 
-def test_the_builds_swap_their_slots_between_looks() -> None:
-    """The second look has both builds where the other one was, the third stays there; two boards lie each
-    the other way. Each board is flashed for it once more, and each record names the slot of its boot."""
+def test_the_builds_swap_their_slots() -> None:
+    """The second look has both builds where the other one was, the third swaps them in its middle; two boards
+    lie each the other way. Each swap flashes a board, and each record names the slot of its boot."""
     rig = FakeRig()
     run(plan_of(V1, V2), rig, comparing(open_until(q0=9, q1=9, q2=9)))
     first = lying(rig.entries, "v1")[0]
     for board, slot in (("v1", first), ("v2", 1 - first)):
-        assert lying(rig.entries, board) == [slot] * 4 + [1 - slot] * 8
-        assert [step for step, own, _image in rig.steps if own == board].count("flash") == 2
+        assert lying(rig.entries, board) == [slot] * 4 + [1 - slot] * 6 + [slot] * 2
+        assert [step for step, own, _image in rig.steps if own == board].count("flash") == 3
 
 
 def test_a_board_that_is_brought_back_has_its_builds_where_they_were() -> None:
@@ -124,7 +124,7 @@ def test_a_board_that_is_brought_back_has_its_builds_where_they_were() -> None:
     run(plan_of(V1), rig, comparing(open_until(q0=9, q1=9, q2=9), boards=("v1",)))
     assert [step for step, _board, _image in rig.steps].count("erase and re-flash") == 1
     slots = lying(rig.entries, "v1")
-    assert slots == [slots[0]] * 4 + [1 - slots[0]] * 8
+    assert slots == [slots[0]] * 4 + [1 - slots[0]] * 6 + [slots[0]] * 2
 
 
 def test_a_board_that_a_command_flashes_has_no_slots_to_swap() -> None:
@@ -250,28 +250,19 @@ def test_a_look_is_expected_to_take_as_long_as_its_boots() -> None:
     assert "10 s are left, and look 3 takes about 1 min" in ended[2]
 
 
-def test_a_look_with_another_flash_is_expected_to_take_longer() -> None:
-    """Flashing took 40 of the first look's 100 s: four more boots after a swap take as long, and without one
-    60 s, which a budget of 270 s has time for."""
-    now = [0.0]
-    open_cases = comparing(lambda comparison, _entries: frozenset(comparison.cases), budget_s=270.0)
+@pytest.mark.parametrize(("budget_s", "ended"), [(179.0, 2), (239.0, 3), (241.0, None)])
+def test_a_look_with_another_flash_is_expected_to_take_longer(budget_s: float, ended: int | None) -> None:
+    """Flashing takes 40 s and a boot 10 s: after 6 boots and 100 s, the 4 of look 2, which swaps the slots,
+    take 80 s, and the 6 of look 3, which does not, 60 s."""
+    now, looks = [0.0], ((3, 3), (5, 5), (8, 8))
+    open_cases = comparing(lambda one, _entries: frozenset(one.cases), budget_s=budget_s, looks=looks)
     rounds = Rounds(IMAGE, open_cases, boards=["v1"], now_s=lambda: now[0], entries=list)
-    looks = rounds.looks("v1", CASES, check=lambda: None, on_wait=lambda: None, given_up=())
-    for _flashed in range(2):
-        assert not next(looks).ended
+    for look in rounds.looks("v1", CASES, check=lambda: None, on_wait=lambda: None, given_up=()):
+        assert bool(look.ended) == (look.number == ended)
         with rounds.flashing():
-            now[0] += 40.0
-        now[0] += 60.0
-    assert not next(looks).ended
-    short = Rounds(
-        IMAGE, replace(open_cases, budget_s=199.0), boards=["v1"], now_s=lambda: now[0], entries=list
-    )
-    looks = short.looks("v1", CASES, check=lambda: None, on_wait=lambda: None, given_up=())
-    assert not next(looks).ended
-    with short.flashing():
-        now[0] += 40.0
-    now[0] += 60.0
-    assert "look 2 takes about 1.7 min" in next(looks).ended
+            now[0] += 40.0 if look.number < 3 else 0.0
+        now[0] += 10.0 * len(look.boots)
+    assert look.number == (ended or 3)
 
 
 def test_a_budget_ends_the_looks() -> None:

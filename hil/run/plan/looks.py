@@ -19,6 +19,7 @@ from hil.run.plan.planning import BoardPlan
 
 FIRST = 3  # boots of each build; fewer say too little of how much boots differ
 _GROWTH = 1.4  # of the last look over the one before: less is not worth its share of alpha
+_EVEN = 3 / 8  # of all boots: the share of a way to lie below which the builds swap
 _REMAINDERS = 4  # two drawn bits
 
 
@@ -93,22 +94,29 @@ def boots_of(looks: Looks) -> tuple[int, ...]:
     return tuple(now - before for before, now in itertools.pairwise((0, *map(sum, looks))))
 
 
-def swapped(looks: Looks) -> tuple[bool, ...]:
-    """Say of each look whether the builds lie in each other's slots of the first look.
+def lying(looks: Looks) -> tuple[tuple[bool, ...], ...]:
+    """Say of each boot of each look whether the builds lie in each other's slots of the first look.
 
-    They lie as they did in fewer of the boots before, so that a slot is soon told from a build.
+    From the second look on, both ways have about as many boots, so that a slot is told from a build. A look
+    swaps them once at most: after the boots that go to the way they lie, where a swap is worth its time.
     """
-    boots, now, found = [0, 0], False, []
-    for added in boots_of(looks):
-        now = not now if boots[now] > boots[not now] else now
-        boots[now] += added
-        found.append(now)
+    pairs, now, found = [0, 0], False, list[tuple[bool, ...]]()  # of candidate and other, each way
+    for boots in boots_of(looks):
+        added = boots // 2
+        there = 0
+        if found and pairs[not now] < _EVEN * (sum(pairs) + added):
+            there = min((sum(pairs) + added) // 2 - pairs[not now], added)
+        pairs[now] += added - there
+        pairs[not now] += there
+        found.append((now,) * 2 * (added - there) + (not now,) * 2 * there)
+        now = found[-1][-1]
     return tuple(found)
 
 
 def flashed(looks: Looks) -> tuple[bool, ...]:
-    """Say of each look whether both builds are written before it: where they lie otherwise than before."""
-    return tuple(now != before for before, now in itertools.pairwise((None, *swapped(looks))))
+    """Say of each look whether both builds are written in it: in the first one, and where they swap."""
+    ends = (None, *(boots[-1] for boots in lying(looks)))
+    return tuple(now != before for before, now in itertools.pairwise(ends))
 
 
 def order(looks: Looks, roles: tuple[Role, Role]) -> tuple[tuple[Role, ...], ...]:
