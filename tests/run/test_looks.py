@@ -14,7 +14,7 @@ from hil.run.plan.looks import (
     FIRST,
     Pace,
     draw,
-    flashed,
+    flashes,
     lying,
     order,
     plan_looks,
@@ -85,23 +85,24 @@ def test_a_drift_falls_on_both_builds_alike(last: int, roles: tuple[Role, Role])
 
 @pytest.mark.parametrize("last", range(FIRST, 51))
 def test_both_builds_are_in_both_slots(last: int) -> None:
-    """In the first look they lie one way; after each later look, of five boots and more, both ways have three
-    eighths of the boots of either build. They are written at first, and once in a look at most."""
-    looks = steps(last)
-    ways, done = lying(looks), list[tuple[bool, Role]]()
-    assert set(ways[0]) == {False}
-    for look, own, roles in zip(looks, ways, order(looks, ROLES), strict=True):
-        done += zip(own, roles, strict=True)
-        for role, way in itertools.product(ROLES, (False, True)):
-            if look != looks[0]:
-                assert done.count((way, role)) >= (look[0] * 3 / 8 if look[0] > 4 else 1)
-    changes = [sum(one != two for one, two in itertools.pairwise(own)) for own in ways]
-    changes = [
-        at + (before[-1] != own[0]) for at, before, own in zip(changes, (ways[0], *ways), ways, strict=False)
-    ]
-    assert changes[0] == 0
-    assert flashed(looks) == (True, *(count == 1 for count in changes[1:]))
-    assert max(changes) <= 1
+    """In the first of several looks they lie one way; after each later look, of five boots and more, and
+    after an only look, either build had three eighths of its boots each way."""
+    for looks in (steps(last), ((last, last),)):
+        ways, done = lying(looks), list[tuple[bool, Role]]()
+        assert len(looks) == 1 or set(ways[0]) == {False}
+        for look, own, roles in zip(looks, ways, order(looks, ROLES), strict=True):
+            done += zip(own, roles, strict=True)
+            for role, way in itertools.product(ROLES, (False, True)):
+                if look != steps(last)[0]:
+                    assert done.count((way, role)) >= (look[0] * 3 / 8 if look[0] > 4 else 1)
+
+
+@pytest.mark.parametrize(
+    ("looks", "times"), [(steps(8), (1, 1, 0)), (steps(16), (1, 1, 0, 1)), (((6, 6),), (2,)), ((), ())]
+)
+def test_the_builds_are_written_at_first_and_at_each_swap(looks: Looks, times: tuple[int, ...]) -> None:
+    """Look by look, as the budget counts them: eight boots take one swap, sixteen another."""
+    assert flashes(looks) == times
 
 
 @pytest.mark.parametrize("count", range(1, 9))

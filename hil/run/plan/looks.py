@@ -42,7 +42,7 @@ class Pace:
 
     def looks_s(self, looks: Looks) -> float:
         """Return how long all looks take, flashing included."""
-        return sum(flashed(looks)) * self.flash_s + sum(map(self.look_s, boots_of(looks)))
+        return sum(flashes(looks)) * self.flash_s + sum(map(self.look_s, boots_of(looks)))
 
     def more_boot_s(self) -> float:
         """Return how long one more boot of every board takes."""
@@ -95,16 +95,17 @@ def boots_of(looks: Looks) -> tuple[int, ...]:
 
 
 def lying(looks: Looks) -> tuple[tuple[bool, ...], ...]:
-    """Say of each boot of each look whether the builds lie in each other's slots of the first look.
+    """Say of each boot of each look whether the builds lie in each other's slots of the first boot.
 
-    From the second look on, both ways have about as many boots, so that a slot is told from a build. A look
-    swaps them once at most: after the boots that go to the way they lie, where a swap is worth its time.
+    Both ways have about as many boots after each look but the first of several, so that a slot is told from a
+    build. A look swaps them once at most, and where that is worth its time: after the boots that go to the
+    way they lie.
     """
     pairs, now, found = [0, 0], False, list[tuple[bool, ...]]()  # of candidate and other, each way
     for boots in boots_of(looks):
         added = boots // 2
         there = 0
-        if found and pairs[not now] < _EVEN * (sum(pairs) + added):
+        if (found or len(looks) == 1) and pairs[not now] < _EVEN * (sum(pairs) + added):
             there = min((sum(pairs) + added) // 2 - pairs[not now], added)
         pairs[now] += added - there
         pairs[not now] += there
@@ -113,10 +114,12 @@ def lying(looks: Looks) -> tuple[tuple[bool, ...], ...]:
     return tuple(found)
 
 
-def flashed(looks: Looks) -> tuple[bool, ...]:
-    """Say of each look whether both builds are written in it: in the first one, and where they swap."""
-    ends = (None, *(boots[-1] for boots in lying(looks)))
-    return tuple(now != before for before, now in itertools.pairwise(ends))
+def flashes(looks: Looks) -> tuple[int, ...]:
+    """Return how often both builds are written in each look: first of all, and where they swap."""
+    ways = lying(looks)
+    ends = (None, *(own[-1] for own in ways))
+    changes = (itertools.pairwise((end, *own)) for end, own in zip(ends, ways, strict=False))
+    return tuple(sum(now != before for before, now in own) for own in changes)
 
 
 def order(looks: Looks, roles: tuple[Role, Role]) -> tuple[tuple[Role, ...], ...]:
