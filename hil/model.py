@@ -406,7 +406,7 @@ class SeriesVerdict:
 class BoardEffect:
     """What one board says of a comparison; changes as in ComparedSeries, ``note`` why it does not count.
 
-    ``drift`` is what became of its values along the run, "" where nothing did: it decides nothing.
+    ``left_out`` says which of its boots do not count, and why.
     """
 
     board: str
@@ -416,7 +416,7 @@ class BoardEffect:
     low: float | None = None
     high: float | None = None
     note: str = ""
-    drift: str = ""
+    left_out: str = ""
 
 
 @dataclass(frozen=True)
@@ -427,11 +427,10 @@ class ComparedSeries:
     ``smallest_effect`` are relative (0.1 is ten per cent) where ``relative``, else in ``unit``; positive is
     always "the figure grew". ``z`` is set against ``boundary`` at ``look`` of ``looks``; ``early`` says that
     it was decided before the last one, so that the change is biased away from zero. ``boot_deviation`` is a
-    standard deviation on the same scale; ``smallest_effect`` is what this comparison would have seen at the
-    end of all its looks; ``pass_bound`` is the largest change for the worse that the test of a pass leaves,
-    closer than the interval where it passed early. ``checks`` are what was asked of the environment and came
-    out well, ``reason`` why there is no decision or why it does not block. ``odd_boards`` are those that
-    contradict the others.
+    standard deviation on the same scale; ``smallest_effect`` is what these boots would have seen in four of
+    five cases; ``pass_bound`` is the largest change for the worse that the test of a pass leaves, closer than
+    the interval where it passed early. ``checks`` are what was asked of the environment and came
+    out well, ``reason`` why there is no decision or why it does not block.
     """
 
     series_id: str
@@ -467,7 +466,6 @@ class ComparedSeries:
     smallest_effect: float | None = None
     checks: tuple[str, ...] = ()
     reason: str = ""
-    odd_boards: tuple[str, ...] = ()
     effects: tuple[BoardEffect, ...] = ()
     clock: str = ""
     pass_bound: float | None = None

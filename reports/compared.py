@@ -181,7 +181,7 @@ def notable(verdict: Verdict) -> list[tuple[str, list[str]]]:
 
     Where there is nothing to say beside the title, one title counts those comparisons.
     """
-    found = [item for item in ranked(verdict) if item.outcome != "pass" or _is_odd(item)]
+    found = [item for item in ranked(verdict) if item.outcome != "pass" or _lost_boots(item)]
     told = [(line(item), details(item)) for item in found]
     bare = [title for title, lines in told if not lines]
     parts = [(title, lines) for title, lines in told if lines]
@@ -190,16 +190,16 @@ def notable(verdict: Verdict) -> list[tuple[str, list[str]]]:
     return [*parts, *((title, []) for title in bare)]
 
 
-def _is_odd(item: ComparedSeries) -> bool:
-    return bool(item.odd_boards) or any(effect.drift for effect in item.effects)
+def _lost_boots(item: ComparedSeries) -> bool:
+    return any(effect.left_out for effect in item.effects)
 
 
 def _effect(item: ComparedSeries, effect: BoardEffect) -> str:
     shown = change(effect, item.unit, relative=item.relative)
     bounds = interval(effect, item.unit, relative=item.relative)
     counted = f"{effect.candidate_boots} + {effect.other_boots} boots"
-    odd = "odd: left out" if effect.board in item.odd_boards else ""
-    said = filter(None, (counted, odd, effect.note, effect.drift))
+    left_out = f"left out: {effect.left_out}" if effect.left_out else ""
+    said = filter(None, (counted, effect.note, left_out))
     return f"{effect.board}: {shown} [{bounds}], {', '.join(said)}"
 
 

@@ -15,10 +15,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hil.base.errors import ConfigError, ExitCode
-from hil.gate.compare.comparing import NOTHING_MEASURED, Found, advise, compare
-from hil.gate.compare.drift import drifts_of, warnings_of, with_drifts
-from hil.gate.compare.pairs import Pair, cases_of, may_be_limited, may_block, pairs_of
+from hil.gate.comparing import NOTHING_MEASURED, advise, compare
 from hil.gate.limits import IMPOSSIBLE, Decision, decide, prepare
+from hil.gate.pairs import Pair, cases_of, may_be_limited, may_block, pairs_of
+from hil.gate.series import Found
 from hil.gate.words.compared import Compared
 from hil.gate.words.comparisons import describe
 from hil.gate.words.conclusion import conclude
@@ -126,7 +126,11 @@ def _judge_limits(
     """Judge the candidate's series by absolute limits; comparisons leave them their share of alpha."""
     records = [entry for entry in entries if isinstance(entry, RunRecord) and entry.role == "candidate"]
     decisions = _decisions(records, thresholds)
-    limited = Counter(decision.blocking for decision in decisions if decision.limit is not None)
+    limited = Counter(
+        decision.blocking
+        for decision in decisions
+        if decision.limit is not None and not decision.metric.exact
+    )
     return tuple(
         decide(item, family=max(1, limited[item.blocking]) / (family.limits if item.blocking else 1.0))
         for item in decisions
@@ -141,19 +145,17 @@ def _judge_comparisons(
     )
     pairs = [pair for comparison in comparisons for pair in pairs_of(comparison, entries, thresholds)]
     found = [_ended(find(pair, family), pair, entries) for pair in pairs]
-    items = [
+    items = tuple(
         replace(item, sentence=describe(item, pair.comparison.run_id))
         for item, pair in zip(_with_advice(found), pairs, strict=True)
-    ]
-    drifts = drifts_of(pairs)
+    )
     boots = {
         (entry.board, entry.boot_index)
         for entry in entries
         if isinstance(entry, RunRecord) and any(entry.board in one.boards for one in comparisons)
     }
     return Compared(
-        series=with_drifts(items, drifts),
-        drifting=warnings_of(items, drifts),
+        series=items,
         boots=len(boots),
         identical=tuple(one.image for one in comparisons if one.identical),
         images=len(comparisons),
@@ -215,8 +217,9 @@ def family_of(entries: Sequence[Entry], thresholds: Mapping[str, Thresholds]) ->
         for case in cases_of(comparison, entries, thresholds).values():
             own = thresholds[case.bench]
             for metric in own.metrics_of(case.parameters):
-                compared += may_block(comparison, case, metric, own)
-                limited = limited or may_be_limited(comparison, case, metric, own)
+                if not metric.exact:  # a fact is not wrong by chance
+                    compared += may_block(comparison, case, metric, own)
+                    limited = limited or may_be_limited(comparison, case, metric, own)
     if not compared:
         return Family()
     share = _BOTH if limited else 1.0

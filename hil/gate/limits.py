@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hil.base.units import convert, find_unit
-from hil.gate.compare.environment import HARDLY_HEARD, hears_its_access_point, too_weak
+from hil.gate.surroundings import HARDLY_HEARD, hears_its_access_point, too_weak
 from hil.gate.words import limits as sentences
 from hil.gate.words.limits import rounded
 from hil.metrics import evaluation as metrics

@@ -27,7 +27,7 @@ from hil.thresholds.loader import FOLDER
 
 # Raised where the gate decides otherwise on the same boots, or asks for others: how often its older rules
 # were wrong says nothing of today's, so their judgements no longer count.
-GATE = 1
+GATE = 2
 JUDGEMENTS_SCHEMA = 1
 JUDGEMENTS_FILE = "judgements.jsonl"
 

@@ -274,6 +274,7 @@ def _read_since(node: Node) -> Since:
 BOOTS_MIN = 6  # the first look: three boots of each
 BOOTS_MAX = 100
 SAMPLES_MAX = 1_000_000
+BLIND_MAX = 10.0  # tolerances
 
 _DEFAULT = Policy()
 
@@ -305,4 +306,5 @@ def read_policy(node: Node | None) -> Policy:
         samples_per_boot=node.integer(
             "samples_per_boot", default=_DEFAULT.samples_per_boot, minimum=1, maximum=SAMPLES_MAX
         ),
+        blind_below=node.number("blind_below", default=_DEFAULT.blind_below, minimum=0.0, maximum=BLIND_MAX),
     )

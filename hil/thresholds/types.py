@@ -54,7 +54,8 @@ class Policy:
 
     Of comparisons: a change beyond ``tolerance`` passes with probability ``beta``, a smaller one than
     ``min_effect`` never blocks (both relative); ``max_boots`` are a board's, candidate and base together; a
-    boot with fewer than ``samples_per_boot`` rows does not count.
+    boot with fewer than ``samples_per_boot`` rows does not count. Without a sign of a change it is enough for
+    a pass that ``blind_below`` times the tolerance would have been seen.
     """
 
     alpha: float = 0.01
@@ -66,6 +67,7 @@ class Policy:
     min_effect: float = 0.03
     max_boots: int = 40
     samples_per_boot: int = 1
+    blind_below: float = 2.0
 
 
 @dataclass(frozen=True)

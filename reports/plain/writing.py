@@ -135,7 +135,7 @@ COMPARISON_COLUMNS = (
     *("bench", "case_id", "case", "metric", "unit", "role", "candidate_value", "other_value"),
     *("relative", "change", "low", "high", "tolerance", "min_effect", "smallest_effect", "pass_bound"),
     *("direction", "outcome", "blocking", "early", "z", "boundary", "look", "looks"),
-    *("candidate_boots", "other_boots", "boot_deviation", "odd_boards", "clock", "reason"),
+    *("candidate_boots", "other_boots", "boot_deviation", "clock", "reason"),
 )
 
 
@@ -153,7 +153,7 @@ def _comparison_line(facts: RunFacts, item: ComparedSeries) -> list[Value]:
         *(item.tolerance, item.min_effect, item.smallest_effect, item.pass_bound),
         *(item.direction, item.outcome, item.blocking, item.early),
         *(item.z, item.boundary, item.look, item.looks, item.candidate_boots, item.other_boots),
-        *(item.boot_deviation, _BETWEEN.join(item.odd_boards), item.clock, item.reason),
+        *(item.boot_deviation, item.clock, item.reason),
     ]
 
 

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from hil.gate.compare.values import Boots, Design, Seen, look_at
+from hil.gate.decision import Design, Seen
+from hil.gate.fit import Boot, look_at
 
 BOOT, SESSION = 0.05, 0.03
 
@@ -23,6 +25,7 @@ def design(looks: tuple[tuple[int, int], ...] = UNEVEN_LOOKS, **changes: Any) ->
         "beta": 0.05,
         "tolerance": float(np.log(1.1)),
         "min_effect": float(np.log(1.03)),
+        "blind_below": float(np.log(1.2)),
     }
     return Design(looks, **{**values, **changes})
 
@@ -64,13 +67,35 @@ def decide(candidate: np.ndarray, other: np.ndarray, design: Design) -> list[Dec
     return [_first(one, two, design) for one, two in zip(candidate.tolist(), other.tolist(), strict=True)]
 
 
+def in_turns(candidate: Sequence[float], other: Sequence[float], slots: bool = False) -> list[Boot]:
+    """Return the boots of a board, the other's among the candidate's: C B B C, and so on.
+
+    With ``slots`` the images lie in each other's slots in the second half.
+    """
+    roles = [True] * len(candidate)
+    for number in range(len(other)):
+        roles.insert(min(2 * number + 1 + number % 2, len(roles)), False)
+    values = {True: iter(candidate), False: iter(other)}
+    return [
+        Boot(place, role, next(values[role]), f"ota_{int(role ^ (2 * place >= len(roles)))}" if slots else "")
+        for place, role in enumerate(roles)
+    ]
+
+
 def _first(candidate: list[list[float]], other: list[list[float]], design: Design) -> Decision:
     found = Decision(Seen(), 0)
+    whole = [in_turns(one, two) for one, two in zip(candidate, other, strict=True)]
     for number, (mine, others) in enumerate(design.looks, start=1):
         if mine > len(candidate[0]) or others > len(other[0]):
             break
-        boards = [Boots(one[:mine], two[:others]) for one, two in zip(candidate, other, strict=True)]
+        boards = [until(boots, mine, others) for boots in whole]
         found = Decision(look_at(boards, design, number), number)
         if found.state != "undecided":
             break
     return found
+
+
+def until(boots: Sequence[Boot], candidates: int, others: int) -> list[Boot]:
+    """Return the first so many boots of each role."""
+    mine = [boot for boot in boots if boot.is_candidate][:candidates]
+    return sorted([*mine, *[boot for boot in boots if not boot.is_candidate][:others]])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from hil.gate.compare.boundaries import boundaries, crossing_probability, information, of_looks, spent
+from hil.gate.boundaries import boundaries, crossing_probability, information, of_looks, spent
 
 FIFTHS = (0.2, 0.4, 0.6, 0.8, 1.0)
 PLANNED = (0.12, 0.26, 0.38, 0.52, 0.76, 1.0)

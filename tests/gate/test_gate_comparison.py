@@ -6,6 +6,7 @@ from __future__ import annotations
 import datetime
 import json
 import random
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -22,7 +23,7 @@ from tests.gate.compare_records import BOARDS, CASE_ID, LOOKS, METRIC, compariso
 from tests.make_records import RUN_ID, publish_record, publish_thresholds
 
 FIRST, LAST = LOOKS[:1], LOOKS[-1:]
-UNSURE: dict[str, Any] = {"effect": 0.07, "deviation": 0.25}  # between pass and regressed, in much noise
+UNSURE: dict[str, Any] = {"effect": 0.12, "deviation": 0.35}  # between pass and regressed, in much noise
 P95 = "publish_latency_p95_us"
 RULE = (0.10, 0.03)
 
@@ -95,13 +96,13 @@ def test_a_regression_says_what_it_rests_on() -> None:
     found = verdict(run(effect=0.2))
     item = compared(found)
     assert found.sentence.startswith("Publish latency p50 on virtual-esp32 grew by 2")
-    assert 0.03 < figure(item.low) < figure(item.change) < figure(item.high)
+    assert 0 < figure(item.low) < figure(item.change) < figure(item.high)
     assert item.change == pytest.approx(0.22, abs=0.05)
-    assert (item.look, item.pass_bound) == (2, None)
+    assert (item.look, item.pass_bound) == (1, None)
     for part in (
         "a regression (more than 3 %)",
-        f"z {item.z:.2f} against a boundary of {item.boundary:.2f} at look 2 of 5",
-        "16 + 16 boots (candidate + base) on 4 boards, timed by esp_timer",
+        f"z {item.z:.2f} against a boundary of {item.boundary:.2f} at look 1 of 5",
+        "8 + 8 boots (candidate + base) on 4 boards, timed by esp_timer",
         "would have been seen",
         "same air, real-time priority, clock in all boots",
         "decided early, so the change is biased away from zero",
@@ -119,7 +120,7 @@ def test_what_falls_is_said_to_fall() -> None:
     assert "fell by" in compared(better).sentence
     worse = verdict(run(effect=-0.2), directed("higher"))
     item = compared(worse)
-    assert figure(item.low) < figure(item.change) < figure(item.high) < -0.03
+    assert figure(item.low) < figure(item.change) < figure(item.high) < 0
     assert "fell by" in worse.sentence
 
 
@@ -161,12 +162,13 @@ def test_what_is_undecided_says_why_and_what_may_help() -> None:
     """At the last look the plan is the reason; a run that had no time for all looks asks for more time."""
     found = verdict(run(**UNSURE))
     item = compared(found)
-    assert item.reason == "its boots differ too much to decide, after all 5 looks (12 + 12 boots a board)"
+    why = r"its boots differ too much to decide \(some (\d+) \+ \1 boots a board would\), "
+    match = re.fullmatch(why + r"after all 5 looks \(12 \+ 12 boots a board\)", item.reason)
+    assert match
+    assert 12 < int(match[1]) < 100
     assert item.sentence in found.warnings
-    way = "it had all looks: plan more by a larger --budget, add boards, or make them quieter"
+    way = "more boots may decide it: run again with a larger --budget, or on more boards"
     assert found.sentence == f"Undecided: 1 comparison ({way})."
-    cut = verdict(run(**UNSURE, looks=((4, 4),), entry=comparison(looks=((4, 4), (8, 8)))))
-    assert "(more boots may decide it: run again with a larger --budget)" in cut.sentence
 
 
 def test_an_undecided_comparison_fails_where_the_policy_says_so() -> None:
@@ -199,7 +201,7 @@ def test_a_run_that_ended_early_says_why(looks: rig.Looks, ends: list[Entry], wh
 def test_a_broken_limit_blocks_whatever_the_comparison_says() -> None:
     """A base that is as slow excuses nothing."""
     own = thresholds({P95: RULE}, limits=True)
-    found = verdict(run(looks=LOOKS[:3], session=1.6, entry=comparison()), own)
+    found = verdict(run(session=1.6, entry=comparison(looks=LOOKS[:3])), own)
     assert compared(found, P95).outcome == "pass"
     assert found.exit_code == ExitCode.FIRMWARE
     assert found.sentence.startswith("4 of 4 limits broken")
@@ -313,29 +315,43 @@ def test_a_comparison_of_which_nothing_was_measured_is_no_pass() -> None:
     assert nothing.sentence.startswith("Nothing was measured")
 
 
-@pytest.mark.parametrize(
-    ("effect", "boards", "outcome", "odd"),
-    [
-        (0.4, BOARDS, "undecided", BOARDS[:1]),
-        (-0.4, BOARDS, "pass", BOARDS[:1]),
-        (0.4, BOARDS[:2], "undecided", BOARDS[:2]),
-    ],
-    ids=["worse: neither fails nor lets others pass", "better: hides nothing", "of two, nobody knows which"],
-)
-def test_boards_that_contradict_each_other_are_named(
-    effect: float, boards: tuple[str, ...], outcome: str, odd: tuple[str, ...]
-) -> None:
-    """A board that alone is worse decides nothing; each odd board is named with what it says."""
-    entry = comparison(boards=boards)
-    found = verdict(run(effects={"virtual-1": effect}, boards=boards, entry=entry))
-    item = compared(found)
-    assert (item.outcome, item.odd_boards) == (outcome, odd)
-    if outcome == "undecided":
-        assert "its boards contradict each other" in item.reason
-        assert "virtual-1 +" in item.reason
-        assert item.sentence in found.warnings
-    if len(odd) == 1:
-        assert "virtual-1 left out: contradicts the others" in item.sentence
+def test_a_board_that_alone_is_worse_is_not_passed_over() -> None:
+    """One board of four is 12 % slower, and all of them less than the smallest effect: no pass either."""
+    own = thresholds({METRIC: (0.10, 0.05)})
+    item = compared(found := verdict(run(effects={"virtual-1": 0.105}, deviation=0.002), own))
+    assert item.outcome == "undecided"
+    assert "virtual-1 alone is worse than tolerated (+1" in item.reason
+    assert item.sentence in found.warnings
+    assert compared(verdict(run(effects={"virtual-1": -0.4}))).outcome in ("pass", "improved")
+
+
+def test_boards_that_are_slower_by_different_amounts_have_regressed() -> None:
+    """+13 % on one board and +50 % on the other is no contradiction: both are slower."""
+    slower = {"virtual-1": 0.12, "virtual-2": 0.4}
+    two = BOARDS[:2]
+    found = verdict(run(effects=slower, boards=two, entry=comparison(boards=two)))
+    assert compared(found).outcome == "regressed"
+
+
+def test_a_pass_of_few_boots_says_what_share_of_slow_boots_it_excludes() -> None:
+    """Eight boots without a slow one exclude 31 % and more of them; 29 would exclude a tenth."""
+    few = compared(verdict(unchanged()))
+    assert "its 8 boots exclude (95 %) only that 31% of them or more are slow" in few.sentence
+    many = compared(verdict(run(entry=comparison())))
+    assert (many.outcome, many.look, "are slow" in many.sentence) == ("pass", 4, False)
+
+
+def test_without_a_sign_of_a_change_a_pass_says_what_it_would_have_seen() -> None:
+    """Boots too noisy to exclude 10 %, at the last look: 20 % would have been seen, so it passes."""
+    noisy: dict[str, Any] = {"effect": 0.06, "deviation": 0.25}
+    item = compared(verdict(run(**noisy)))
+    assert item.outcome == "pass"
+    assert figure(item.tolerance) < figure(item.smallest_effect) < 2 * figure(item.tolerance)
+    assert figure(item.pass_bound) > figure(item.tolerance)
+    assert "no sign of a change" in item.sentence
+    own = thresholds()
+    strict = replace(own, policy=replace(own.policy, blind_below=1.0))
+    assert compared(verdict(run(**noisy), strict)).outcome == "undecided"
 
 
 def test_advice_is_judged_by_false_discoveries() -> None:

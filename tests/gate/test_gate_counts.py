@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from hil.gate.compare.counts import Count, Tallies, dispersion_of, look_at_counts, look_at_exact
-from hil.gate.compare.values import Boots, Design
+from hil.gate.counts import Count, Tallies, dispersion_of, look_at_counts
+from hil.gate.decision import Design
+from hil.gate.exact import compare_exact, growth
 from tests.gate.gate_boots import LOOKS, design
 
-LOSS = design(tolerance=0.005, min_effect=0.001)
+LOSS = design(tolerance=0.005, min_effect=0.001, blind_below=0.01)
 Failures = list[list[float]]  # of boots, board by board
 
 
@@ -122,31 +123,23 @@ def test_boots_without_a_trial_say_nothing() -> None:
     assert look_at_counts([Tallies([], [])], LOSS, 1).state == "undecided"
 
 
-EXACT = replace(design(LOOKS), tolerance=16.0, min_effect=0.0)
-
-
 @pytest.mark.parametrize(
-    ("grown", "state_of", "is_exact"),
-    [
-        (0.0, "pass", True),
-        (16.0, "pass", True),
-        (17.0, "regressed", True),
-        (-1.0, "improved", True),
-        (np.inf, "undecided", False),
-    ],
+    ("grown", "outcome"),
+    [(0.0, "pass"), (16.0, "pass"), (17.0, "regressed"), (-1.0, "improved"), (np.inf, "undecided")],
 )
-def test_exact_figures(grown: float, state_of: str, is_exact: bool) -> None:
+def test_exact_figures(grown: float, outcome: str) -> None:
     """Growth beyond the tolerance regresses at once; one board that grows is enough."""
     usual = (4096.0, 4096.0)
     first = usual if grown > 0 else (4096.0 + grown,) * 2
-    seen, exact = look_at_exact([Boots(first, usual), Boots((4096.0 + grown,) * 2, usual)], EXACT)
-    assert (seen.state, exact) == (state_of, is_exact)
+    boards = [growth((first, usual)), growth(((4096.0 + grown,) * 2, usual))]
+    assert compare_exact(boards, 16.0, 0.0) == outcome
 
 
-def test_an_exact_figure_that_varies_is_none() -> None:
-    """It must not change between boots, on any board; a regression on another board stays one."""
-    varies = Boots((4096.0, 4100.0), (4096.0, 4096.0))
-    assert look_at_exact([varies], EXACT)[1] is False
-    seen, exact = look_at_exact([varies, Boots((4200.0,), (4096.0,))], EXACT)
-    assert (seen.state, exact) == ("regressed", True)
-    assert look_at_exact([Boots((), (4096.0,))], EXACT)[0].state == "undecided"
+def test_an_exact_figure_that_varies_is_a_range() -> None:
+    """Apart by more than is tolerated at least: regressed; at most: a pass; between them nothing is known."""
+    varies = growth(((4096.0, 4120.0), (4096.0, 4096.0)))
+    assert (varies.least, varies.most) == (0.0, 24.0) if varies else False
+    assert compare_exact([varies], 16.0, 0.0) == "undecided"
+    assert compare_exact([varies], 24.0, 0.0) == "pass"
+    assert compare_exact([varies, growth(((4200.0, 4201.0), (4096.0,)))], 24.0, 0.0) == "regressed"
+    assert compare_exact([growth(((), (4096.0,)))], 16.0, 0.0) == "undecided"

@@ -94,7 +94,7 @@ def test_a_lost_board_does_not_keep_a_case_open() -> None:
     """It counts with what it has; the others decide, and the journal says the same."""
     entry = comparison()
     own = {"publish": thresholds()}
-    first, second = rig.boots(LOOKS[:2], effect=0.2)
+    first, second = rig.boots(LOOKS[:2], effect=0.2, deviation=0.06)
     lost = [record for record in second if record.board != "virtual-2"]
     fault = Fault(RUN_ID, "rig", 3, "the port is gone.", "virtual-2")
     entries = [entry, *first, fault, *lost]
@@ -115,7 +115,7 @@ def test_a_board_without_one_side_is_left_out(role: str) -> None:
 
 def test_what_changes_after_a_decision_does_not_undo_it() -> None:
     """A board that roams while other metrics are measured leaves what was decided before as it was."""
-    looks = ((4, 4), (6, 6))
+    looks = ((8, 8), (12, 12))
     first, second = rig.boots(looks)
     roamed = [replace(record, environment={"device": {"channel": 11}}) for record in second]
     before = [replace(record, environment={"device": {"channel": 6}}) for record in first]

@@ -200,9 +200,9 @@ def test_a_pass_shows_its_bound_and_its_details_both() -> None:
     assert "passed with ≤ +8.2 %; interval -31.0 … +40.2 %" in compared.details(wide)
     assert "≥ -8.2 %" in compared.cells(comparison(direction="higher", pass_bound=-0.082))
     assert "-3.1 … +4.1 %" in compared.cells(comparison(outcome="undecided"))
-    drifting = BoardEffect("virtual-1", 6, 6, 0.004, -0.05, 0.06, drift="drifts: +2.1 % a boot")
-    told = comparison(effects=(drifting,))
-    assert any(line.endswith("6 + 6 boots, drifts: +2.1 % a boot") for line in compared.details(told))
+    words = "boot 3: the channel 11 (else 6)"
+    told = comparison(effects=(BoardEffect("virtual-1", 6, 6, 0.004, -0.05, 0.06, left_out=words),))
+    assert any(line.endswith(f"6 + 6 boots, left out: {words}") for line in compared.details(told))
 
 
 def test_identical_images_have_no_boots_and_no_figures() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from hil.base.errors import ConfigError
 from hil.boards.rack import Rack, load_rack
-from hil.gate.compare.pairs import may_block
+from hil.gate.pairs import may_block
 from hil.model import KINDS, Case, Scalar
 from hil.network.peers.gateway.plan import RequesterPlan
 from hil.run.plan import deadline_s, make_plan

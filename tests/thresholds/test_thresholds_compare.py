@@ -10,7 +10,7 @@ import pytest
 
 from hil import thresholds
 from hil.base.errors import ConfigError
-from hil.gate.compare.pairs import may_block
+from hil.gate.pairs import may_block
 from hil.model import Comparison, Scalar
 from hil.run.plan.selection import select_cases
 from hil.thresholds.limits import series_facts
@@ -131,9 +131,9 @@ def test_the_policy_has_defaults_for_comparisons(tmp_path: Path) -> None:
     assert load(tmp_path, text).policy == Policy()
     small = load(tmp_path, EXAMPLE.replace("  tolerance: 0.08\n  min_effect: 0.02\n", "  tolerance: 0.01\n"))
     assert (small.policy.tolerance, small.policy.min_effect) == (0.01, 0.01)
-    text = EXAMPLE.replace("  min_effect: 0.02\n", "  beta: 0.1\n  max_boots: 12\n  samples_per_boot: 40\n")
+    text = EXAMPLE.replace("  min_effect: 0.02\n", "  beta: 0.1\n  max_boots: 12\n  blind_below: 3\n")
     policy = load(tmp_path, text).policy
-    assert (policy.beta, policy.max_boots, policy.samples_per_boot) == (0.1, 12, 40)
+    assert (policy.beta, policy.max_boots, policy.blind_below) == (0.1, 12, 3)
 
 
 @pytest.mark.parametrize(
@@ -146,6 +146,7 @@ def test_the_policy_has_defaults_for_comparisons(tmp_path: Path) -> None:
         ("min_effect: 0.02", "beta: 0", ":20: 'beta' in 'policy' is the integer '0'"),
         ("min_effect: 0.02", "max_boots: 3", ":20: 'max_boots' in 'policy' is the integer '3'"),
         ("min_effect: 0.02", "samples_per_boot: 0", ":20: 'samples_per_boot' in 'policy' is the integer '0'"),
+        ("min_effect: 0.02", "blind_below: 99", ":20: 'blind_below' in 'policy' is the integer '99'"),
         ("compare:", "compar:", ":21: unknown key 'compar' in the file; did you mean 'compare'"),
         ("{metric: latency_p50_us}", "{kind: virtual}", ":22: 'where' names no metric"),
         ("{metric: latency_p50_us}", "{metric: latency_p5_us}", ":22: 'metric' in 'where' is the text"),

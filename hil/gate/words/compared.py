@@ -17,15 +17,14 @@ class Compared:
     """The comparisons of a run; ``boots`` were measured for them.
 
     ``identical`` names the images that are the same bytes on both sides, of ``images`` that were compared.
-    ``drifting`` has a sentence for each board that drifts along the run. ``not_compared`` says of further
-    boards why they have nothing to be compared with, ``no_base`` of the whole run.
+    ``not_compared`` says of further boards why they have nothing to be compared with, ``no_base`` of the
+    whole run.
     """
 
     series: tuple[ComparedSeries, ...] = ()
     boots: int = 0
     identical: tuple[str, ...] = ()
     images: int = 0
-    drifting: tuple[str, ...] = ()
     not_compared: Mapping[str, Sequence[str]] = field(default_factory=dict)
     no_base: NoBase | None = None
 
@@ -108,11 +107,14 @@ def warnings(compared: Compared) -> list[str]:
         *(f"{', '.join(boards)}: no-baseline, {why}." for why, boards in compared.not_compared.items()),
         *_without_base(compared.blocking("no-baseline")),
         *_undecided(compared.blocking("undecided")),
-        *(item.sentence for item in compared.blocking() if item.odd_boards and item.outcome != "undecided"),
-        *compared.drifting,
+        *(item.sentence for item in compared.blocking() if _lost_boots(item) and item.outcome != "undecided"),
         *(item.sentence for item in compared.series if item.outcome == "regressed" and not item.blocking),
     ]
     return list(dict.fromkeys(found))
+
+
+def _lost_boots(item: ComparedSeries) -> bool:
+    return any(effect.left_out for effect in item.effects)
 
 
 def _without_base(items: Sequence[ComparedSeries]) -> list[str]:

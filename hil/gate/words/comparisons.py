@@ -100,7 +100,7 @@ def _verdict(item: ComparedSeries) -> str:
     words = {
         "regressed": "a regression",
         "improved": f"an improvement, within{tolerance}",
-        "pass": f"within{tolerance}",
+        "pass": f"within{tolerance}" if passes_by_bound(item) else "no sign of a change",
     }
     if item.outcome == "regressed" and item.min_effect:
         less = f", though less than{tolerance}" if _excludes_tolerance(item) else ""
@@ -110,10 +110,17 @@ def _verdict(item: ComparedSeries) -> str:
 
 def _excluded(item: ComparedSeries) -> str:
     """Return " (at most +8.2 %)": what the test of the pass leaves, and excludes beyond."""
-    if item.pass_bound is None:
+    if item.pass_bound is None or not passes_by_bound(item):
         return ""
     side = "at most" if item.direction == "lower" else "at least"
     return f" ({side} {_signed(item, item.pass_bound)})"
+
+
+def passes_by_bound(item: ComparedSeries) -> bool:
+    """Say whether a pass excludes the tolerance; else it shows no sign of a change, and how little it saw."""
+    if item.pass_bound is None or item.tolerance is None:
+        return True
+    return (item.pass_bound if item.direction == "lower" else -item.pass_bound) <= item.tolerance
 
 
 def _signed(item: ComparedSeries, value: float) -> str:
@@ -187,5 +194,7 @@ def _noise(item: ComparedSeries) -> str:
 
 
 def _left_out(item: ComparedSeries) -> str:
-    """Name the boards that do not count, each with its reason."""
-    return ", ".join(f"{effect.board} left out: {effect.note}" for effect in item.effects if effect.note)
+    """Name the boards and boots that do not count, each with its reason."""
+    boards = [f"{effect.board} left out: {effect.note}" for effect in item.effects if effect.note]
+    boots = [f"left out of {effect.board}: {effect.left_out}" for effect in item.effects if effect.left_out]
+    return "; ".join([*boards, *boots])

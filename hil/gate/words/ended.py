@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hil.base.errors import ExitCode
-from hil.gate.compare.pairs import Pair
+from hil.gate.pairs import Pair
 from hil.model import ComparedSeries, Comparison, Entry, Fault, NotRun
 
 NOT_COMPARED = "not compared: "  # what the reason of a case begins with that has nothing to be compared with

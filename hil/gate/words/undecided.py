@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hil.gate.compare.environment import HARDLY_HEARD
+from hil.gate.surroundings import HARDLY_HEARD
 from hil.gate.words.compared import Compared
 from hil.model import ComparedSeries, SeriesVerdict
 
@@ -73,17 +73,11 @@ class Undecided:
 
 def _way(found: Sequence[ComparedSeries]) -> str:
     """Return what may decide comparisons: a larger budget, other boards, or what the warnings name."""
-    more = sum(0 < item.look < item.looks for item in found)
-    every = sum(item.look >= item.looks > 0 for item in found)
+    more = sum(item.look > 0 for item in found)
     if more == len(found):
-        return f"more boots may decide {'it' if more == 1 else 'them'}: {_BUDGET}"
-    ways = [f"{more} may be decided by more boots: {_BUDGET}"] * bool(more)
-    those = str(every) if every < len(found) else "it" if every == 1 else "they"
-    ways += [
-        f"{those} had all looks: plan more by a larger --budget, add boards, or make them quieter"
-    ] * bool(every)
-    ways += ["mend what the warnings name, and run it again"] * (more + every < len(found))
-    return "; ".join(ways)
+        return f"more boots may decide {'it' if more == 1 else 'them'}: {_BUDGET}, or on more boards"
+    ways = [f"{more} may be decided by more boots: {_BUDGET}, or on more boards"] * bool(more)
+    return "; ".join([*ways, "mend what the warnings name, and run it again"])
 
 
 def undecided_of(series: Sequence[SeriesVerdict], compared: Compared) -> Undecided:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from hil.base.project import product_here
 from hil.boards.firmware.build_folder import Image
-from hil.gate.compare.pairs import may_block
+from hil.gate.pairs import may_block
 from hil.metrics.metric import Metric
 from hil.model import Case, Comparison, Role
 from hil.run.plan.looks import pace_of, plan_looks

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from hil.base.errors import ConfigError
 from hil.gate import limits
+from hil.gate.surroundings import Check, check_board, take_back
 from hil.metrics.boot_value import BootValue
 from hil.metrics.evaluation import Metric
 from hil.model import (
@@ -36,37 +37,89 @@ Records = Mapping[str, tuple[RunRecord, ...]]
 
 
 @dataclass(frozen=True)
-class Pair:
-    """One metric of one case, candidate against other: what one decision is about.
+class CaseBoots:
+    """The boots of one case, candidate against other, by board and in their order: of all its metrics.
 
-    ``candidate`` and ``other`` hold the records by board, in the order of the boots. ``rule`` is the one it
-    may block by, None where it is advice; ``muted`` says by board why what it finds does not block.
-    ``memo`` keeps the values of boots, by board and boot index, from look to look.
+    What is found out of them (their surroundings, the value of a metric) is kept, and so is what was there at
+    a look.
     """
 
     comparison: Comparison
     case: Case
-    metric: Metric
-    thresholds: Thresholds
     candidate: Records
     other: Records
+    values: dict[tuple[str, str, int], BootValue | None] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+    _looks: dict[tuple[int, int], CaseBoots] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def sides(self) -> tuple[Records, Records]:
+        return self.candidate, self.other
+
+    @functools.cached_property
+    def records(self) -> tuple[RunRecord, ...]:
+        return tuple(record for records in self.by_board.values() for record in records)
+
+    @functools.cached_property
+    def by_board(self) -> Records:
+        return {
+            board: self.candidate.get(board, ()) + self.other.get(board, ())
+            for board in self.comparison.boards
+        }
+
+    @functools.cached_property
+    def checks(self) -> Mapping[str, Check]:
+        """What came of the checks of each board that has boots of both."""
+        boards = [board for board in self.comparison.boards if all(side.get(board) for side in self.sides)]
+        checks = {board: check_board(self.candidate[board], self.other[board]) for board in boards}
+        return take_back(checks, {board: [r.boot_index for r in self.candidate[board]] for board in boards})
+
+    def as_of(self, look: tuple[int, int]) -> CaseBoots:
+        """Return what there was when each board had so many boots, (candidate, other)."""
+        if look not in self._looks:
+            candidate, other = (
+                {board: records[:boots] for board, records in side.items()}
+                for side, boots in zip(self.sides, look, strict=True)
+            )
+            self._looks[look] = CaseBoots(self.comparison, self.case, candidate, other, self.values)
+        return self._looks[look]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One metric of one case, candidate against other: what one decision is about.
+
+    ``rule`` is the one it may block by, None where it is advice; ``muted`` says by board why what it finds
+    does not block.
+    """
+
+    boots: CaseBoots
+    metric: Metric
+    thresholds: Thresholds
     rule: CompareRule | None = None
     muted: Mapping[str, str] = field(default_factory=dict)
-    memo: dict[tuple[str, int], BootValue | None] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def comparison(self) -> Comparison:
+        return self.boots.comparison
+
+    @property
+    def case(self) -> Case:
+        return self.boots.case
+
+    @property
+    def records(self) -> tuple[RunRecord, ...]:
+        return self.boots.records
 
     @property
     def series_id(self) -> str:
         own = self.comparison
         return format_series_id(own.rack, own.target, self.case.case_id, self.metric.name, own.product)
 
-    @functools.cached_property
-    def records(self) -> tuple[RunRecord, ...]:
-        return tuple(
-            record
-            for side in (self.candidate, self.other)
-            for board in self.comparison.boards
-            for record in side.get(board, ())
-        )
+    def as_of(self, look: tuple[int, int]) -> Pair:
+        """Return the pair as it was at a look; whether it blocks is asked anew."""
+        return _with_rule(Pair(self.boots.as_of(look), self.metric, self.thresholds))
 
     @property
     def kind(self) -> Kind:
@@ -110,26 +163,19 @@ def pairs_of(
     Raises ConfigError: a bench without thresholds, a case id that its parameters do not allow, two rules that
     match and neither is more specific.
     """
-    records = records_of(comparison, entries)
     cases = cases_of(comparison, entries, thresholds)
+    measured: dict[str, list[RunRecord]] = {}
+    for record in records_of(comparison, entries):
+        measured.setdefault(record.case_id, []).append(record)
     pairs = []
     for case_id in sorted(cases):
         case, own = cases[case_id], thresholds_of(cases[case_id].bench, thresholds)
-        mine = [record for record in records if record.case_id == case_id]
-        candidate, other = (_by_board(mine, role) for role in ("candidate", comparison.role))
-        for metric in own.metrics_of(case.parameters, mine):
-            pairs.append(_with_rule(Pair(comparison, case, metric, own, candidate, other)))
+        mine = measured.get(case_id, [])
+        boots = CaseBoots(
+            comparison, case, *(_by_board(mine, role) for role in ("candidate", comparison.role))
+        )
+        pairs += [_with_rule(Pair(boots, metric, own)) for metric in own.metrics_of(case.parameters, mine)]
     return pairs
-
-
-def as_of(pair: Pair, look: tuple[int, int]) -> Pair:
-    """Return the pair as it was when each board had so many boots, (candidate, other)."""
-    candidate, other = (
-        {board: records[:boots] for board, records in side.items()}
-        for side, boots in zip((pair.candidate, pair.other), look, strict=True)
-    )
-    bare = Pair(pair.comparison, pair.case, pair.metric, pair.thresholds, candidate, other, memo=pair.memo)
-    return _with_rule(bare)
 
 
 def may_block(comparison: Comparison, case: Case, metric: Metric, thresholds: Thresholds) -> bool:
@@ -137,9 +183,8 @@ def may_block(comparison: Comparison, case: Case, metric: Metric, thresholds: Th
 
     The air is not, so a rule for a certain air counts: what alpha is shared out among must not change.
     """
-    rules = (
-        thresholds.compare if comparison.role == "base" else ()
-    )  # main may well have left the reference behind
+    # main may well have left the reference behind
+    rules = thresholds.compare if comparison.role == "base" else ()
     return any(_is_possible(rule.where, comparison, case, metric) for rule in rules)
 
 
@@ -187,7 +232,7 @@ def _with_rule(pair: Pair) -> Pair:
 
 
 def _facts(pair: Pair, board: str) -> dict[str, Scalar]:
-    records = [record for record in pair.records if record.board == board]
+    records = pair.boots.by_board[board]
     return series_facts(
         pair.metric.name,
         pair.case.parameters,
@@ -203,8 +248,7 @@ def _facts(pair: Pair, board: str) -> dict[str, Scalar]:
 def _why_muted(pair: Pair, board: str, facts: Mapping[str, Scalar], rule: CompareRule | None) -> str:
     if rule is None:
         return f"no rule under 'compare:' is for board {board}"
-    records = [record for record in pair.records if record.board == board]
-    return limits.why_muted(pair.metric, records, pair.thresholds, facts)
+    return limits.why_muted(pair.metric, pair.boots.by_board[board], pair.thresholds, facts)
 
 
 def records_of(comparison: Comparison, entries: Sequence[Entry]) -> list[RunRecord]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tests on shares of failures (loss, timeouts), which come in bursts, and on exact figures.
+"""The test on shares of failures (loss, timeouts), which come in bursts.
 
 Failures of one boot hang together, so that they vary more between boots than independent ones would: by the
 factor ``dispersion`` of the beta-binomial distribution, estimated from the boots (Pearson's chi-square over
@@ -15,26 +15,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from hil.base.numeric import special
-from hil.gate.compare import boundaries
-from hil.gate.compare.values import (
-    BOARD_LEVEL,
-    Boots,
-    Design,
-    Effect,
-    Seen,
-    combine,
-    decided,
-    student,
-    z_of,
-)
+from hil.gate.decision import Design, Effect, Evidence, Seen, decide
 
-_POWER_80 = 0.8416
 _HIGHEST_Z = 37.0
-_BISECTIONS = 30  # halvings of 1: to a share of 1e-9
 _KNOWN_FREEDOM = 1000.0
 
 
@@ -60,83 +47,28 @@ class Tallies(NamedTuple):
 
 
 def look_at_counts(boards: Sequence[Tallies], design: Design, number: int) -> Seen:
-    """Return what the boots up to look ``number`` (from 1) say, as look_at() does.
+    """Return what the boots up to look ``number`` (from 1) say, and what that decides.
 
-    ``tolerance`` and ``min_effect`` are differences of shares. ``z`` is the normal quantile of the exact
-    test, so that it need not be ``difference`` over ``error``.
+    ``tolerance`` and ``min_effect`` are differences of shares. ``worse`` and ``better`` are normal quantiles
+    of exact tests, so that they need not be ``difference`` over ``error``.
     """
     boards = [Tallies(*([one for one in side if one.trials > 0] for side in board)) for board in boards]
-    totals = [Tallies([total(board.candidate)], [total(board.other)]) for board in boards]
-    known = [one for one, board in enumerate(boards) if board.candidate and board.other]
+    known = [board for board in boards if board.candidate and board.other]
     if not known:
-        return Seen(effects=(Effect(),) * len(boards), odd=(False,) * len(boards))
-    pooled = _pooled([boards[one] for one in known])
-    effects = [
-        _effect(totals[one].candidate[0], totals[one].other[0], pooled.dispersion)
-        if one in known
-        else Effect()
-        for one in range(len(boards))
-    ]
-    whole = combine(effects, pooled.freedom, 0.5 * design.min_effect)
-    both = _Both.of(
-        [(totals[one].candidate[0], totals[one].other[0]) for one in whole.kept], pooled.dispersion
-    )
-    boundary, below = (
-        student(at, pooled.freedom) for at in (design.efficacy(number), design.futility(number))
-    )
-    worst = max(known, key=lambda one: effects[one].difference)
-    worse, better = both.worse(), both.better()
-    seen = Seen(
+        return decide(Evidence(effects=(Effect(),) * len(boards)), design, number)
+    pooled = _pooled(known)
+    both = _Both.of([(total(board.candidate), total(board.other)) for board in known], pooled.dispersion)
+    evidence = Evidence(
         difference=both.difference,
         error=both.error,
-        z=worse,
-        boundary=boundary,
-        pass_bound=both.bound(below),
-        smallest_effect=_smallest_effect(both, design, number, pooled.freedom),
-        effects=tuple(effects),
-        odd=whole.odd,
-        apart=worst if _is_apart(boards[worst], effects[worst], whole.odd[worst], len(known), design) else -1,
-        p=min(1.0, 2.0 * float(special.ndtr(-max(worse, better)))),
+        worse=both.worse(),
+        better=both.better(),
+        within=both.within(design.tolerance),
+        freedom=pooled.freedom,
+        boots=(sum(len(board.candidate) for board in known), sum(len(board.other) for board in known)),
+        effects=tuple(_effect(board, pooled.dispersion) for board in boards),
     )
-    if whole.contradictory:
-        return seen
-    return decided(
-        seen,
-        design,
-        worse=worse > boundary and whole.is_common,
-        better=better > student(z_of(design.alpha), pooled.freedom),
-        within=both.within(design.tolerance) > below,
-    )
-
-
-def look_at_exact(boards: Sequence[Boots], design: Design) -> tuple[Seen, bool]:
-    """Decide about figures without noise, in the metric's unit; say too whether they are exact at all.
-
-    Growth beyond the tolerance on any board regresses; a decrease by more than ``min_effect`` on all boards
-    improves. What varies between the boots of one role and board, or is infinite, is no exact figure.
-    """
-    sides = [[sorted({v for v in side if not math.isnan(v)}) for side in board] for board in boards]
-    there = [all(pair) for pair in sides]
-    steady = [len(one) == len(two) == 1 and math.isfinite(one[0] - two[0]) for one, two in sides]
-    effects = tuple(
-        Effect(pair[0][0] - pair[1][0], 0.0) if fine else Effect()
-        for pair, fine in zip(sides, steady, strict=True)
-    )
-    found = [one.difference for one in effects if not math.isnan(one.difference)]
-    seen = Seen(effects=effects, odd=(False,) * len(boards))
-    if not any(there):
-        return seen, True
-    exact = all(fine for fine, some in zip(steady, there, strict=True) if some)
-    if found:
-        worst = max(found)
-        seen = replace(
-            seen, difference=worst, error=0.0, boundary=0.0, smallest_effect=max(design.tolerance, 0.0)
-        )
-        if worst > design.tolerance:
-            return replace(seen, state="regressed"), True
-        if exact:
-            return replace(seen, state="improved" if -worst > design.min_effect else "pass"), True
-    return seen, exact
+    return decide(evidence, design, number)
 
 
 def total(boots: Iterable[Count]) -> Count:
@@ -178,20 +110,14 @@ def dispersion_of(boots: Sequence[Count]) -> tuple[float, int]:
     return square, len(boots) - 1
 
 
-def _effect(candidate: Count, other: Count, dispersion: float) -> Effect:
+def _effect(board: Tallies, dispersion: float) -> Effect:
     """Return a board's difference, and its error at the common share as if one more trial had failed."""
+    if not (board.candidate and board.other):
+        return Effect()
+    candidate, other = total(board.candidate), total(board.other)
     share = (candidate.hits + other.hits + 1.0) / (candidate.trials + other.trials + 2.0)
     per_trial = 1.0 / candidate.trials + 1.0 / other.trials
     return Effect(candidate.share - other.share, math.sqrt(dispersion * share * (1.0 - share) * per_trial))
-
-
-def _is_apart(board: Tallies, effect: Effect, odd: bool, boards: int, design: Design) -> bool:
-    """Say whether a board keeps the others from passing: worse than the tolerance by itself, provably."""
-    if boards < 2 or not effect.difference > design.tolerance:
-        return False
-    pooled = _pooled([board])
-    alone = _Both.of([(total(board.candidate), total(board.other))], pooled.dispersion)
-    return odd or alone.worse() > student(z_of(BOARD_LEVEL), pooled.freedom)
 
 
 @dataclass(frozen=True)
@@ -258,19 +184,3 @@ class _Both:
         shares = of_candidate, of_other
         variance = sum(p * (1.0 - p) * v for p, v in zip(shares, self.spread, strict=True))
         return (tolerance - self.difference) / math.sqrt(variance) if variance > 0.0 else -_HIGHEST_Z
-
-    def bound(self, errors: float) -> float:
-        """Return the largest difference that does not lie so many errors above this one, by within()."""
-        low, high = min(max(self.difference, 0.0), 1.0), 1.0
-        for _ in range(_BISECTIONS):
-            middle = (low + high) / 2.0
-            low, high = (low, middle) if self.within(middle) > errors else (middle, high)
-        return high
-
-
-def _smallest_effect(both: _Both, design: Design, number: int, freedom: float) -> float:
-    """Return what the last planned look finds with 80 % power, by the normal approximation."""
-    now, end = (boundaries.information(look) for look in (design.looks[number - 1], design.looks[-1]))
-    error = both.error * math.sqrt(now / max(now, end))
-    bound = student(design.efficacy(len(design.looks)), freedom)
-    return max(bound * error, design.min_effect) + _POWER_80 * error
