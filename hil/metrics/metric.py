@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from hil.base.units import QuantityError, Unit, unit_of
+from hil.base.units import QuantityError, Unit, conversion, unit_of
 from hil.model import RunRecord, Scalar
 
 QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
@@ -90,6 +91,11 @@ class Metric:
     def averages(self) -> bool:
         """Whether a row that was not done enters the value with the timeout, which is the least it took."""
         return self.statistic in ("mean", "batch_mean", "tail5")
+
+    @functools.cached_property
+    def factor(self) -> tuple[int, int]:
+        """What a sum of its columns is multiplied by, and divided by, to be in its unit."""
+        return conversion(source_unit(self.terms), self.unit)
 
     @property
     def clock(self) -> str:

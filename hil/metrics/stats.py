@@ -25,6 +25,7 @@ three times as often where rows are that dependent.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import math
 from collections.abc import Callable, Sequence
@@ -159,6 +160,7 @@ def _last_proven(
     return float(bounds[proven - 1]) if proven else None
 
 
+@functools.lru_cache(maxsize=1024)  # boards and metrics have equally many samples
 def quantile_ranks(samples: int, share: float, alpha: float) -> tuple[int, int]:
     """Return the ranks (from 1) of the bounds; 0 or ``samples + 1`` where there is no bound."""
     ranks = np.arange(1, samples + 1)

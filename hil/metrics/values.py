@@ -10,13 +10,14 @@ that no task of the firmware can delay. They are no timeouts, so they do not cou
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from hil.base.errors import ConfigError
-from hil.base.units import conversion, convert, unit_of
+from hil.base.units import convert, unit_of
 from hil.metrics import stats
-from hil.metrics.metric import CURRENT, DEVICE, METER, QUANTILES, Metric, source_unit
+from hil.metrics.metric import CURRENT, DEVICE, METER, QUANTILES, Metric
 from hil.model import RunRecord
 
 HOST_LATE_COLUMN = "host_late_us"
@@ -40,6 +41,8 @@ class Voids:
 
 def count_voids(metric: Metric, records: Sequence[RunRecord]) -> Voids:
     """Count the void rows of a metric over all boots. Raises ConfigError as column_of() does."""
+    if metric.outcome is None or metric.outcome.void is None:
+        return Voids(of=sum(len(_chosen_rows(metric, record)) for record in records))
     found = [(record, void_rows(metric, record)) for record in records]
     late_us = [record.columns[HOST_LATE_COLUMN][row] for record, rows in found for row in rows]
     of = sum(len(_chosen_rows(metric, record)) for record in records)
@@ -79,7 +82,9 @@ def void_rows(metric: Metric, record: RunRecord) -> list[int]:
     return [row for row in chosen if outcomes[row - record.warmup_rows] == metric.outcome.void]
 
 
-def _chosen_rows(metric: Metric, record: RunRecord) -> list[int]:
+def _chosen_rows(metric: Metric, record: RunRecord) -> Sequence[int]:
+    if not (metric.rows or metric.weight):
+        return range(record.warmup_rows, record.rows)
     wanted = [(column_of(metric, record, name), value) for name, value in metric.rows.items()]
     samples = column_of(metric, record, metric.weight) if metric.weight else (1,) * record.measured_rows
     return [
@@ -141,16 +146,27 @@ def row_values(metric: Metric, record: RunRecord) -> list[float]:
     nothing got through.
     """
     record = its_rows(metric, record)
-    columns = [(term.sign, column_of(metric, record, term.column)) for term in metric.terms]
-    times, divisor = conversion(source_unit(metric.terms), metric.unit)
+    sums = _sums(metric, record)
+    times, divisor = metric.factor
     failed = failed_rows(metric, record)
     worst = math.inf if metric.direction == "lower" else 0.0
-    sums = (sum(sign * column[row] for sign, column in columns) for row in range(len(failed)))
+    if not any(failed):
+        return [total * times / divisor for total in sums]
     return [
         worst if lost else total * times / divisor
         for lost, total in zip(failed, sums, strict=True)
         if not (lost and metric.not_ok == "left-out")
     ]
+
+
+def _sums(metric: Metric, record: RunRecord) -> Sequence[int]:
+    """Return the sum of the metric's columns in each row, each with its sign."""
+    sums: Sequence[int] = ()
+    for term in metric.terms:
+        column = column_of(metric, record, term.column)
+        column = column if term.sign > 0 else tuple(map(operator.neg, column))
+        sums = tuple(map(operator.add, sums, column)) if sums else column
+    return sums
 
 
 def failed_rows(metric: Metric, record: RunRecord) -> list[bool]:
