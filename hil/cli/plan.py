@@ -15,7 +15,7 @@ from hil.cli.options import boards_option, rack_option, suite_option, thresholds
 from hil.model import short_case
 from hil.run.campaign import DEFAULT_BUDGET_MIN
 from hil.run.plan import Plan, deadline_s, make_plan
-from hil.run.plan.comparing import cases_of, compared, may_anything_block, with_looks
+from hil.run.plan.comparing import cases_of, compared, limited_alone, may_anything_block, with_looks
 from hil.run.plan.looks import describe, pace_of
 from hil.thresholds import Thresholds, load_project
 
@@ -85,6 +85,8 @@ def looks_of(plan: Plan, thresholds: dict[str, Thresholds]) -> Iterator[str]:
         if may_anything_block(one, cases, thresholds):
             looks = with_looks(one, plan, cases, thresholds, budget_s).looks
             yield f"{image} beside a base: {describe(looks, pace_of(plan.boards), budget_s)}"
+            if alone := limited_alone(one, cases, thresholds):
+                yield f"{image}: limits alone block by {', '.join(alone)}; no rule under compare: names them"
 
 
 def _times(count: int) -> str:

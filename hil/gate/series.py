@@ -70,7 +70,9 @@ def of_test(
     if not is_ruled and (math.isfinite(seen.p) or seen.error == 0.0):
         outcome = "pass"  # unless it is a discovery among all advice
     if outcome == "undecided":
-        return Found(replace(series, reason=_why_undecided(series, boards, numbers, reason)), False, seen.p)
+        return Found(
+            replace(series, reason=_why_undecided(pair, series, boards, numbers, reason)), False, seen.p
+        )
     tested = series.blocking and outcome in ("pass", "improved")
     bound = rounded(scale.change(unit * seen.pass_bound)) if tested else None
     remarks = [_slow_boots(series)] if tested and not pair.metric.exact else []
@@ -96,7 +98,7 @@ def _slow_boots(series: ComparedSeries) -> str:
 
 
 def _why_undecided(
-    series: ComparedSeries, boards: Sequence[BoardBoots], numbers: Numbers, reason: str
+    pair: Pair, series: ComparedSeries, boards: Sequence[BoardBoots], numbers: Numbers, reason: str
 ) -> str:
     """Say why nothing is decided, and how many boots would: a board that is apart goes before all."""
     seen = numbers.seen
@@ -107,9 +109,16 @@ def _why_undecided(
         reason = f"{usable[seen.apart]} alone is worse than tolerated ({sign}{size(series, abs(change))})"
     look = numbers.design.looks[max(numbers.look, 1) - 1]
     if seen.apart < 0 and 1.0 < seen.wanted < math.inf and numbers.look:
-        more = " + ".join(f"{math.ceil(seen.wanted * boots):,}" for boots in look)
-        return f"{reason or DIFFER} (some {more} boots a board would)"
+        return f"{reason or DIFFER} ({_wanted(look, seen.wanted, pair.comparison.boot_s)})"
     return reason or DIFFER
+
+
+def _wanted(look: tuple[int, int], times: float, boot_s: float | None) -> str:
+    """Return "some 14 + 14 boots a board would, 3 min more": what would decide."""
+    wanted = [math.ceil(times * boots) for boots in look]
+    more_s = (sum(wanted) - sum(look)) * (boot_s or 0.0)
+    minutes = f", {math.ceil(more_s / 60.0):,} min more" if more_s else ""
+    return f"some {wanted[0]:,} + {wanted[1]:,} boots a board would{minutes}"
 
 
 def _effects(boards: Sequence[BoardBoots], seen: Seen, scale: Scale, unit: float) -> tuple[BoardEffect, ...]:

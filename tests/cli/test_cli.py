@@ -217,12 +217,15 @@ def test_plan_is_a_matrix(files: Lab) -> None:
 
 
 def test_plan_says_when_a_comparison_is_judged(files: Lab) -> None:
-    """Looks and minutes, of the suite that a pull request is compared by; none where nothing is compared."""
+    """Looks and minutes, of the suite that a pull request is compared by, and what no comparison judges; none
+    where nothing is compared."""
     rack = ("plan", "--rack", str(files.rack))
     shipped, own = (str(folder / "thresholds") for folder in (ROOT, files.folder))
-    (line,) = re.findall(
-        "^.* beside a base: .*$", here(files, *rack, "--suite", "pr", "--thresholds", shipped).stdout, re.M
-    )
+    said = here(files, *rack, "--suite", "pr", "--thresholds", shipped).stdout
+    (line,) = re.findall("^.* beside a base: .*$", said, re.M)
+    (alone,) = re.findall("^.*: limits alone block by (.*);", said, re.M)
+    assert "switch_failed_ratio" in alone.split(", ")
+    assert "publish_latency_tail5_us" not in alone
     assert "after 3 + 3, 5 + 5, 8 + 8 and" in line
     assert "of 15 min" in line
     assert "beside a base" not in here(files, *rack, "--thresholds", own).stdout

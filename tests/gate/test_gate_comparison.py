@@ -24,7 +24,7 @@ from tests.make_records import RUN_ID, publish_record, publish_thresholds
 
 FIRST, LAST = LOOKS[:1], LOOKS[-1:]
 UNSURE: dict[str, Any] = {"effect": 0.12, "deviation": 0.35}  # between pass and regressed, in much noise
-P95 = "publish_latency_p95_us"
+P95, TAIL5 = "publish_latency_p95_us", "publish_latency_tail5_us"
 RULE = (0.10, 0.03)
 
 
@@ -160,12 +160,13 @@ def test_nothing_is_decided_before_six_boots_of_each() -> None:
 
 def test_what_is_undecided_says_why_and_what_may_help() -> None:
     """At the last look the plan is the reason; a run that had no time for all looks asks for more time."""
-    found = verdict(run(**UNSURE))
+    found = verdict(run(**UNSURE, entry=comparison(boot_s=60.0)))
     item = compared(found)
-    why = r"its boots differ too much to decide \(some (\d+) \+ \1 boots a board would\), "
+    why = r"its boots differ too much to decide \(some (\d+) \+ \1 boots a board would, (\d+) min more\), "
     match = re.fullmatch(why + r"after all 5 looks \(12 \+ 12 boots a board\)", item.reason)
     assert match
     assert 12 < int(match[1]) < 100
+    assert int(match[2]) == 2 * (int(match[1]) - 12)
     assert item.sentence in found.warnings
     way = "more boots may decide it: run again with a larger --budget, or on more boards"
     assert found.sentence == f"Undecided: 1 comparison ({way})."
@@ -339,6 +340,24 @@ def test_a_pass_of_few_boots_says_what_share_of_slow_boots_it_excludes() -> None
     assert "its 8 boots exclude (95 %) only that 31% of them or more are slow" in few.sentence
     many = compared(verdict(run(entry=comparison())))
     assert (many.outcome, many.look, "are slow" in many.sentence) == ("pass", 4, False)
+
+
+def test_a_few_messages_that_became_much_slower_regress() -> None:
+    """2 % of the messages twenty times slower leave p50 and p95 as they were; tail5 has regressed."""
+
+    def delayed(one: RunRecord) -> RunRecord:
+        if one.role == "base":
+            return one
+        planned, done = one.columns["planned_us"], list(one.columns["done_us"])
+        for row in (one.warmup_rows + 20, one.warmup_rows + 70):
+            done[row] = planned[row] + 20 * (done[row] - planned[row])
+        return replace(one, columns={**one.columns, "done_us": tuple(done)})
+
+    own = thresholds({METRIC: RULE, P95: (0.3, 0.1), TAIL5: (0.4, 0.15)})
+    found = verdict(rig.edited(run(rows=100, entry=comparison(looks=LOOKS[:3])), delayed), own)
+    assert {item.metric: item.outcome for item in found.compared} == {
+        METRIC: "pass", P95: "pass", TAIL5: "regressed"
+    }  # fmt: skip
 
 
 def test_without_a_sign_of_a_change_a_pass_says_what_it_would_have_seen() -> None:

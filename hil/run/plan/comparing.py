@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from hil.base.project import product_here
 from hil.boards.firmware.build_folder import Image
-from hil.gate.pairs import may_block
+from hil.gate.pairs import may_be_limited, may_block
 from hil.metrics.metric import Metric
 from hil.model import Case, Comparison, Role
 from hil.run.plan.looks import pace_of, plan_looks
@@ -72,6 +72,20 @@ def with_looks(
     pace = pace_of(plan.boards)
     looks = plan_looks(pace, max_boots=most, budget_s=budget_s)
     return replace(comparison, looks=looks, boot_s=round(pace.more_boot_s(), 1))
+
+
+def limited_alone(
+    comparison: Comparison, cases: Sequence[Case], thresholds: Mapping[str, Thresholds]
+) -> tuple[str, ...]:
+    """Return the metrics that an absolute limit may block, and no comparison in any case."""
+    compared_ones = {metric.name for _case, metric in _blocking(comparison, cases, thresholds)}
+    limited = {
+        metric.name: None
+        for case in cases
+        for metric in thresholds[case.bench].metrics_of(case.parameters)
+        if may_be_limited(comparison, case, metric, thresholds[case.bench])
+    }
+    return tuple(name for name in limited if name not in compared_ones)
 
 
 def may_anything_block(
