@@ -151,16 +151,17 @@ def limit_words(item: SeriesVerdict) -> str:
 
 
 def interval(item: SeriesVerdict) -> str:
-    """Return "7.73 ms [7.42, 9.11]", "–" for a bound or a value that there is not; "640 B" where exact."""
+    """Return "7.73 ms [7.42, 9.11]", "–" for a bound or a value that there is not; "640 B" without bounds."""
     if item.value is None:
         return "–"
-    if item.value == item.low == item.high:
-        return quantity(item, item.value)
+    prefix = "≥ " if item.at_least else ""
+    if item.value == item.low == item.high or item.low is item.high is None:
+        return f"{prefix}{quantity(item, item.value)}"
     bounds = [bound for bound in (item.low, item.high) if bound is not None]
     value, *texts = format_values([item.value, *bounds], find_unit(item.unit))
     low = texts.pop(0) if item.low is not None else "–"
     high = texts.pop(0) if item.high is not None else "–"
-    return f"{'≥ ' if item.at_least else ''}{value} [{low}, {high}]"
+    return f"{prefix}{value} [{low}, {high}]"
 
 
 def samples(item: SeriesVerdict) -> str:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
 
 from hil.base.numeric import np, optimize, special
 from hil.model import Looks
@@ -64,7 +63,7 @@ def boundaries(fractions: tuple[float, ...], shares: tuple[float, ...]) -> tuple
         bound = round(_solve(points, masses, math.sqrt(fraction), step, share - already), _DIGITS)
         found.append(bound)
         already = share
-        points, masses = _go_on(points, masses, math.sqrt(fraction), step, bound)
+        points, masses = go_on(points, masses, math.sqrt(fraction), step, bound)
         before = fraction
     return tuple(found)
 
@@ -80,7 +79,7 @@ def _solve(points: np.ndarray, masses: np.ndarray, root: float, step: float, sha
     return float(optimize.brentq(excess, -_HIGHEST, _HIGHEST, xtol=1e-9))
 
 
-def _go_on(
+def go_on(
     points: np.ndarray, masses: np.ndarray, root: float, step: float, bound: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return grid and masses of S at this look, of those that stay below ``bound``."""
@@ -106,18 +105,3 @@ def _grid(bound: float) -> tuple[np.ndarray, np.ndarray]:
     weights[:-1:2] += widths / 6.0
     weights[2::2] += widths / 6.0
     return z, weights
-
-
-def crossing_probability(
-    fractions: Sequence[float], bounds: Sequence[float], drift: Callable[[float], float] = lambda _: 0.0
-) -> float:
-    """Return how likely z crosses any of ``bounds``, its mean at fraction t being ``drift(t)``."""
-    points, masses, before, crossed, mean = np.zeros(1), np.ones(1), 0.0, 0.0, 0.0
-    for fraction, bound in zip(fractions, bounds, strict=True):
-        root, step = math.sqrt(fraction), math.sqrt(fraction - before)
-        shift = drift(fraction) * root
-        points = points + (shift - mean)
-        crossed += float(masses @ special.ndtr((points - bound * root) / step))
-        points, masses = _go_on(points, masses, root, step, bound)
-        before, mean = fraction, shift
-    return crossed

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hil.base.errors import ConfigError, ExitCode
@@ -60,8 +60,9 @@ def judge(
     said = [entry for entry in entries if isinstance(entry, NotRun)]
     not_run = (*said, *_unmeasured(run_id, entries, planned or {}))
     family = family_of(entries, thresholds)
-    series = _judge_limits(entries, thresholds, family)
-    compared = _judge_comparisons(entries, thresholds, family)
+    pairs = _pairs(entries, thresholds)
+    series = _judge_limits(entries, thresholds, family, pairs)
+    compared = _judge_comparisons(entries, pairs, family)
     faults = (*(entry for entry in entries if isinstance(entry, Fault)), *_faults_of_benches(run_id, series))
     strict = {bench for bench, own in thresholds.items() if own.policy.on_undecided == "fail"}
     return conclude(run_id, series, faults, not_run, compared, strict=strict)
@@ -120,12 +121,28 @@ def _faults_of_benches(run_id: str, series: Sequence[SeriesVerdict]) -> Iterator
             yield Fault(run_id, "firmware", int(ExitCode.FIRMWARE), sentence, item.board, item.case_id)
 
 
+def _pairs(entries: Sequence[Entry], thresholds: Mapping[str, Thresholds]) -> list[Pair]:
+    """Return what is compared in a run, in an order that does not depend on the journal's."""
+    found = [entry for entry in entries if isinstance(entry, Comparison)]
+    ordered = sorted(found, key=lambda one: (one.image, one.boards))
+    return [pair for comparison in ordered for pair in pairs_of(comparison, entries, thresholds)]
+
+
 def _judge_limits(
-    entries: Sequence[Entry], thresholds: Mapping[str, Thresholds], family: Family
+    entries: Sequence[Entry],
+    thresholds: Mapping[str, Thresholds],
+    family: Family,
+    pairs: Sequence[Pair],
 ) -> tuple[SeriesVerdict, ...]:
     """Judge the candidate's series by absolute limits; comparisons leave them their share of alpha."""
     records = [entry for entry in entries if isinstance(entry, RunRecord) and entry.role == "candidate"]
-    decisions = _decisions(records, thresholds)
+    compared = {
+        (board, pair.case.case_id, pair.metric.name)
+        for pair in pairs
+        if pair.blocking
+        for board in pair.comparison.boards
+    }
+    decisions = _decisions(records, thresholds, compared)
     limited = Counter(
         decision.blocking
         for decision in decisions
@@ -137,13 +154,8 @@ def _judge_limits(
     )
 
 
-def _judge_comparisons(
-    entries: Sequence[Entry], thresholds: Mapping[str, Thresholds], family: Family
-) -> Compared:
-    comparisons = sorted(
-        (entry for entry in entries if isinstance(entry, Comparison)), key=lambda one: (one.image, one.boards)
-    )
-    pairs = [pair for comparison in comparisons for pair in pairs_of(comparison, entries, thresholds)]
+def _judge_comparisons(entries: Sequence[Entry], pairs: Sequence[Pair], family: Family) -> Compared:
+    comparisons = [entry for entry in entries if isinstance(entry, Comparison)]
     found = [_ended(find(pair, family), pair, entries) for pair in pairs]
     items = tuple(
         replace(item, sentence=describe(item, pair.comparison.run_id))
@@ -157,7 +169,7 @@ def _judge_comparisons(
     return Compared(
         series=items,
         boots=len(boots),
-        identical=tuple(one.image for one in comparisons if one.identical),
+        identical=tuple(sorted(one.image for one in comparisons if one.identical)),
         images=len(comparisons),
         not_compared=without_comparison(entries),
         no_base=next((entry for entry in entries if isinstance(entry, NoBase)), None),
@@ -281,13 +293,18 @@ def _reject_duplicates(records: Sequence[RunRecord]) -> None:
             )
 
 
-def _decisions(records: Sequence[RunRecord], thresholds: Mapping[str, Thresholds]) -> list[Decision]:
+def _decisions(
+    records: Sequence[RunRecord],
+    thresholds: Mapping[str, Thresholds],
+    compared: Collection[tuple[str, str, str]],
+) -> list[Decision]:
     """Return one decision a (board, case, metric), in an order that does not depend on the journal's."""
     groups: dict[tuple[str, str, str], list[RunRecord]] = {}
     for record in sorted(records, key=lambda record: record.boot_index):
         groups.setdefault((record.rack, record.board, record.case_id), []).append(record)
     found = []
     for key in sorted(groups):
+        _rack, board, case_id = key
         bench = groups[key][0].bench
         if bench not in thresholds:
             raise ConfigError(
@@ -295,7 +312,12 @@ def _decisions(records: Sequence[RunRecord], thresholds: Mapping[str, Thresholds
             )
         own = thresholds[bench]
         found += [
-            prepare(metric, tuple(filter(metric.is_in, groups[key])), own)
+            prepare(
+                metric,
+                tuple(filter(metric.is_in, groups[key])),
+                own,
+                is_compared=(board, case_id, metric.name) in compared,
+            )
             for metric in own.metrics_of(groups[key][0].parameters, groups[key])
         ]
     return found

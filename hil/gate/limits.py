@@ -35,7 +35,10 @@ _REAL_TIME_SCHEDULERS = ("fifo", "freertos")
 
 @dataclass(frozen=True)
 class Decision:
-    """One series before it is judged: what is decided, by which limit, and whether it may block."""
+    """One series before it is judged: what is decided, by which limit, and whether it may block.
+
+    Where it has no limit and a comparison decides, its value has no interval: that of the change counts.
+    """
 
     metric: Metric
     records: tuple[RunRecord, ...]
@@ -43,6 +46,7 @@ class Decision:
     limit: Limit | None
     blocking: bool
     reason: str
+    is_compared: bool = False
 
     @property
     def first(self) -> RunRecord:
@@ -72,16 +76,18 @@ class Decision:
         return sentences.subject(self.metric, first.bench, self.case_label, first.board, first.kind)
 
 
-def prepare(metric: Metric, records: tuple[RunRecord, ...], thresholds: Thresholds) -> Decision:
+def prepare(
+    metric: Metric, records: tuple[RunRecord, ...], thresholds: Thresholds, *, is_compared: bool = False
+) -> Decision:
     """Look up what applies to one metric of one case on one board; ``records`` hold one a boot."""
     facts = facts_of(metric, records[0])
     limit = thresholds.limit_for(facts)
     if limit is not None and limit.is_none:
         why = f"advice: {limit.why} ({limit.source})" if metric.blocking else ""
-        return Decision(metric, records, thresholds, None, False, why)
+        return Decision(metric, records, thresholds, None, False, why, is_compared)
     may_block = metric.blocking and not (metric.is_metered and limit is None)
     reason = why_advice(metric, records, thresholds, facts) if may_block else ""
-    return Decision(metric, records, thresholds, limit, may_block and not reason, reason)
+    return Decision(metric, records, thresholds, limit, may_block and not reason, reason, is_compared)
 
 
 def decide(decision: Decision, *, family: float) -> SeriesVerdict:
@@ -93,7 +99,9 @@ def decide(decision: Decision, *, family: float) -> SeriesVerdict:
         return _undecided(decision, None, reason)
     alpha = decision.thresholds.policy.alpha / family
     seed_text = f"{decision.first.run_id}/{decision.series_id}"
-    estimate = metrics.estimate(decision.metric, decision.records, alpha=alpha, seed_text=seed_text)
+    bounded = decision.limit is not None or decision.metric.exact or not decision.is_compared
+    level = alpha if bounded else None
+    estimate = metrics.estimate(decision.metric, decision.records, alpha=level, seed_text=seed_text)
     if _is_impossible(decision, estimate):
         return replace(_undecided(decision, estimate, _IMPOSSIBLE), cause=IMPOSSIBLE)
     reason = _why_too_few(decision, estimate, samples)
@@ -216,6 +224,7 @@ def _without_limit(decision: Decision, estimate: Estimate) -> SeriesVerdict:
     value = sentences.measured(decision.metric, estimate)
     counted = _counted(decision, estimate)
     why = why_no_limit(decision.metric, decision.first, decision.thresholds)
+    why = "no limit, but a comparison that may block" if decision.is_compared else why
     sentence = f"{decision.subject}: {value}, {counted}; {why}"
     return _verdict(decision, estimate, "no-baseline", sentence)
 

@@ -74,10 +74,13 @@ class Estimate:
     needed: int = 0
 
 
-def estimate(metric: Metric, records: Sequence[RunRecord], *, alpha: float, seed_text: str) -> Estimate:
+def estimate(
+    metric: Metric, records: Sequence[RunRecord], *, alpha: float | None, seed_text: str = ""
+) -> Estimate:
     """Compute ``metric`` over the records of one case on one board (one a boot).
 
-    Each bound of the interval is wrong with probability at most ``alpha``.
+    Each bound of the interval is wrong with probability at most ``alpha``; without it bounds are NaN, for
+    they take a hundred times as long as the value.
 
     Raises:
         ConfigError: a record lacks a column that the metric names.
@@ -88,15 +91,17 @@ def estimate(metric: Metric, records: Sequence[RunRecord], *, alpha: float, seed
     lost = [failed for record in records for failed in failed_rows(metric, record)]
     failed, done_us = lost.count(True), _row_done_us(metric, records)
     if metric.statistic == "ratio":
-        effect = stats.design_effect(np.array(lost), done_us)
+        effect = 1.0 if alpha is None else stats.design_effect(np.array(lost), done_us)
         return _part_of_all(metric, failed, len(lost), alpha, effect=effect)
     values = [value for record in records for value in row_values(metric, record)]
     ceiling = ceiling_of(metric, records)
     if done_us is not None and metric.not_ok == "left-out":
         done_us = [time for time, failed_row in zip(done_us, lost, strict=True) if not failed_row]
     value = statistic_of(metric, values, ceiling)
-    bounds = _bounds(metric, values, ceiling, alpha, seed_text, done_us)
     at_least = math.isinf(value) or (metric.averages and _tail_failed(metric.statistic, values))
+    if alpha is None:
+        return Estimate(min(value, ceiling), math.nan, math.nan, len(values), failed, at_least)
+    bounds = _bounds(metric, values, ceiling, alpha, seed_text, done_us)
     low = min(bounds.low, ceiling) if math.isinf(bounds.low) and bounds.low > 0 else bounds.low
     high = math.inf if at_least else bounds.high
     needed = _needed(metric, len(values), alpha)
@@ -110,14 +115,16 @@ def _needed(metric: Metric, samples: int, alpha: float) -> int:
     return needed if samples < needed else 0
 
 
-def _share(metric: Metric, records: Sequence[RunRecord], alpha: float) -> Estimate:
+def _share(metric: Metric, records: Sequence[RunRecord], alpha: float | None) -> Estimate:
     """Compute a share of sums over all rows of all boots."""
     hits, trials = hits_and_trials(metric, records)
-    return _part_of_all(metric, sum(hits), sum(trials), alpha, effect=batches.overdispersion(hits, trials))
+    effect = 1.0 if alpha is None else batches.overdispersion(hits, trials)
+    return _part_of_all(metric, sum(hits), sum(trials), alpha, effect=effect)
 
 
-def _part_of_all(metric: Metric, hits: int, trials: int, alpha: float, *, effect: float) -> Estimate:
-    bounds = stats.ratio_interval(hits, trials, alpha, effect)
+def _part_of_all(metric: Metric, hits: int, trials: int, alpha: float | None, *, effect: float) -> Estimate:
+    unknown = stats.Interval(math.nan, math.nan)
+    bounds = unknown if alpha is None else stats.ratio_interval(hits, trials, alpha, effect)
     value, low, high = (
         convert(share, find_unit("ratio"), metric.unit) for share in (hits / trials, bounds.low, bounds.high)
     )

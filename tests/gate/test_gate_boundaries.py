@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
 import scipy.stats
 
-from hil.gate.boundaries import boundaries, crossing_probability, information, of_looks, spent
+from hil.gate.boundaries import boundaries, go_on, information, of_looks, spent
 
 FIFTHS = (0.2, 0.4, 0.6, 0.8, 1.0)
 PLANNED = (0.12, 0.26, 0.38, 0.52, 0.76, 1.0)
@@ -18,6 +19,21 @@ PLAN = ((3, 3), (6, 6), (10, 10), (16, 16))
 
 def by(fractions: tuple[float, ...], alpha: float) -> tuple[float, ...]:
     return boundaries(fractions, tuple(spent(alpha, one) for one in fractions))
+
+
+def crossing_probability(
+    fractions: Sequence[float], bounds: Sequence[float], drift: Callable[[float], float] = lambda _: 0.0
+) -> float:
+    """Return how likely z crosses any of ``bounds``, its mean at fraction t being ``drift(t)``."""
+    points, masses, before, crossed, mean = np.zeros(1), np.ones(1), 0.0, 0.0, 0.0
+    for fraction, bound in zip(fractions, bounds, strict=True):
+        root, step = math.sqrt(fraction), math.sqrt(fraction - before)
+        shift = drift(fraction) * root
+        points = points + (shift - mean)
+        crossed += float(masses @ scipy.stats.norm.cdf((points - bound * root) / step))
+        points, masses = go_on(points, masses, root, step, bound)
+        before, mean = fraction, shift
+    return crossed
 
 
 @pytest.mark.parametrize(

@@ -199,6 +199,16 @@ def test_a_run_that_ended_early_says_why(looks: rig.Looks, ends: list[Entry], wh
     assert (item.outcome, item.reason.endswith(why)) == ("undecided", True)
 
 
+def test_a_figure_that_only_a_comparison_judges_has_no_interval_of_its_own() -> None:
+    """What decides is the interval of the change; with a limit beside it the figure has one again."""
+    (alone, *_), (limited, *_) = (
+        verdict(run(looks=FIRST), own).series for own in (thresholds(), thresholds({P95: RULE}, limits=True))
+    )
+    assert (alone.low, alone.high, limited.low is None) == (None, None, False)
+    assert alone.sentence.endswith("no limit, but a comparison that may block.")
+    assert "[" not in alone.sentence
+
+
 def test_a_broken_limit_blocks_whatever_the_comparison_says() -> None:
     """A base that is as slow excuses nothing."""
     own = thresholds({P95: RULE}, limits=True)

@@ -55,7 +55,7 @@ def test_a_comparison_is_replayed_byte_for_byte(run: RunDirectory, hil_gate: Com
     status, said = hil_gate()
     assert "the same verdict, byte for byte" in said
     assert status == stored["exit_code"]
-    assert "? UNDECIDED: 3 comparisons" in said
+    assert "? UNDECIDED: 4 comparisons" in said
     assert items[rig.METRIC]["sentence"] in hil_gate("--verbose")[1]
 
 

@@ -39,19 +39,19 @@ def _of_case(metric: str, bench: str, case_label: str) -> str:
 
 
 def measured(metric: Metric, estimate: Estimate) -> str:
-    """Return "31.2 ms [30.4, 33.0]"; "≥ 5 s" where the value fell among timeouts; "640 B" where exact.
+    """Return "31.2 ms [30.4, 33.0]"; "≥ 5 s" where the value fell among timeouts; "640 B" without bounds.
 
     A bound that would take more samples says how many: "31.2 ms [30.4, no upper bound: n < 6,905]".
     """
-    if metric.exact:
-        return format_value(estimate.value, metric.unit)
+    prefix = "≥ " if estimate.at_least else ""
+    if metric.exact or math.isnan(estimate.low):
+        return f"{prefix}{format_value(estimate.value, metric.unit)}"
     finite = [bound for bound in (estimate.low, estimate.high) if math.isfinite(bound)]
     value, *bounds = format_values([estimate.value, *finite], metric.unit)
     texts = dict(zip(finite, bounds, strict=True))
     too_few = f": n < {estimate.needed:,}" if estimate.needed and not estimate.at_least else ""
     low = texts.get(estimate.low, f"no lower bound{too_few}")
     high = texts.get(estimate.high, f"no upper bound{too_few}")
-    prefix = "≥ " if estimate.at_least else ""
     return f"{prefix}{value} [{low}, {high}]"
 
 
