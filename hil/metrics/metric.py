@@ -54,7 +54,7 @@ class Term:
     def is_of_device(self) -> bool:
         return self.column.startswith(DEVICE)
 
-    @property
+    @functools.cached_property
     def is_metered(self) -> bool:
         return self.column.startswith(METER)
 
@@ -107,7 +107,7 @@ class Metric:
         """Whether a value is a fact, such as a size, and no sample of anything."""
         return self.scale == "exact"
 
-    @property
+    @functools.cached_property
     def is_metered(self) -> bool:
         """Whether a current meter's figures are needed: then boots without them have no value of it."""
         return any(term.is_metered for term in self.terms)

@@ -40,7 +40,7 @@ OUTCOMES: dict[str, Callable[[], Sequence[Entry]]] = {
     "open-change": healthy,
     "regressed": lambda: _compared(0.18),
     "limit-broken": lambda: healthy(latency_ms=30.0),
-    "undecided": lambda: _compared(0.1, 0.12),
+    "undecided": lambda: _compared(0.12, 0.35),
     "exceeded-not-proven": lambda: healthy(latency_ms=22.0),
     "rig-failed": _rig_failed,
     "configuration": lambda: [Fault("", "configuration", 2, "thresholds/publish.yaml:3: no such metric", "")],
