@@ -12,10 +12,10 @@ from typing import TypeVar
 from hil.base.errors import HilError
 from hil.boards.health import HEALTH_FILE
 from hil.boards.health.quarantine import Watch
-from hil.gate.words.banner import noted_changes
 from hil.history import history_of
 from hil.history.judgements import JUDGEMENTS_FILE
 from hil.history.loading import segment_paths
+from hil.history.nightly.event_lines import noted_changes
 from hil.reports import allure, history, plain, pushgateway, site
 from hil.reports.crashes import crashes_in
 from hil.reports.studies import build as reproduction

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hil.base.untrusted import code, fenced, markdown, title
-from hil.gate.words.banner import banner_of, noted_changes
+from hil.gate.words.banner import banner_of
+from hil.history.nightly.event_lines import noted_changes
 from hil.model import ComparedSeries, NotRun, RunRecord, SeriesVerdict, Verdict
 from hil.reports import compared, rows
 from hil.reports.boards import not_run_groups, remarks, split_not_run

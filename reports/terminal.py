@@ -21,7 +21,8 @@ from rich.text import Text
 from hil.base.errors import ExitCode
 from hil.base.git import bisect_command
 from hil.base.untrusted import terminal
-from hil.gate.words.banner import Banner, banner_of, noted_changes
+from hil.gate.words.banner import Banner, banner_of
+from hil.history.nightly.event_lines import noted_changes
 from hil.model import ComparedSeries, RunRecord, SeriesVerdict, Verdict, bench_of
 from hil.reports import compared, rows
 from hil.reports.boards import not_run_groups, remarks

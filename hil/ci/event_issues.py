@@ -19,7 +19,7 @@ from hil.base.errors import ConfigError
 from hil.base.untrusted import fenced, markdown, visible
 from hil.ci.github import GitHub, Refused
 from hil.ci.github_run import BOT, COMMIT
-from hil.gate.words.banner import change_words, commit_words, open_words
+from hil.history.nightly.event_lines import change_words, commit_words, open_words
 
 LABEL = "hil:event"
 MOST_NEW = 5  # issues that one night opens

@@ -21,7 +21,8 @@ from hil.ci.again import SAID_IDENTICAL, JudgedAgain, judge_again
 from hil.ci.limits import Counting
 from hil.ci.plan import NO_BASE, CiPlan, Leg
 from hil.ci.plausible import implausible, unreadable
-from hil.gate.words.banner import Banner, banner_of, noted_changes, title_without_verdict
+from hil.gate.words.banner import Banner, banner_of, title_without_verdict
+from hil.history.nightly.event_lines import noted_changes
 from hil.model import Verdict
 from hil.store import RunDirectory, ended, read_judged_run
 from hil.store.ended import ENDED, UNKNOWN, Ended

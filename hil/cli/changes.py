@@ -19,9 +19,9 @@ from hil.base.untrusted import code
 from hil.base.untrusted import markdown as markdown_text
 from hil.base.yamlvalue import did_you_mean
 from hil.cli.options import aligned, history_option, thresholds_option
-from hil.gate.words.banner import change_words
 from hil.history import load
 from hil.history.loading import segment_paths
+from hil.history.nightly.event_lines import change_words
 from hil.history.nightly.events import Event, by_chance, events_of, new_steps
 from hil.history.nightly.survey import Finding, Survey, survey
 from hil.metrics.sessions import History

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from hil.gate.words.banner import commit_words, open_words
 from hil.history.nightly.divisive import FEWEST_NIGHTS
+from hil.history.nightly.event_lines import commit_words, open_words
 from hil.reports import page as markup
 from hil.reports.trend.picture import event_picture, surest
 

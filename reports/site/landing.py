@@ -12,7 +12,8 @@ from dataclasses import replace
 from html import escape
 from typing import Any
 
-from hil.gate.words.banner import banner_of, noted_changes
+from hil.gate.words.banner import banner_of
+from hil.history.nightly.event_lines import noted_changes
 from hil.model import ComparedSeries, Fault, NotRun, SeriesVerdict, Verdict
 from hil.reports import compared, rows
 from hil.reports import page as markup

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hil.base.numeric import special
-from hil.gate.words.banner import open_changes
+from hil.history.nightly.event_lines import open_changes
 from hil.history.nightly.events import Event
 from hil.history.nightly.nights import COUNTED
 from hil.history.nightly.reference import tonight

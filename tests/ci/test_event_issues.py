@@ -16,7 +16,7 @@ from hil.base.errors import ConfigError
 from hil.ci.event_issues import LABEL, MOST_NEW, speak
 from hil.ci.github import GitHub
 from hil.cli.app import app
-from hil.gate.words.banner import change_words
+from hil.history.nightly.event_lines import change_words
 from tests.ci.ci_rig import HEAD
 from tests.ci.github_server import HOME, TOKEN, State, serve
 from tests.reports.as_read import Seen, as_read

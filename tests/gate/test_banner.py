@@ -8,13 +8,8 @@ from typing import Any
 import pytest
 
 from hil.base.errors import ExitCode
-from hil.gate.words.banner import (
-    Banner,
-    banner_of,
-    noted_changes,
-    open_changes,
-    title_without_verdict,
-)
+from hil.gate.words.banner import Banner, banner_of, title_without_verdict
+from hil.history.nightly.event_lines import noted_changes, open_changes
 from hil.model import Verdict
 
 

@@ -22,7 +22,8 @@ from rich.console import Console
 
 from hil.base.errors import ConfigError
 from hil.fixtures.measure import keep_limits
-from hil.gate.words.banner import banner_of, noted_changes
+from hil.gate.words.banner import banner_of
+from hil.history.nightly.event_lines import noted_changes
 from hil.model import Entry
 from hil.reports.finish import ReportOptions, finish, sentence_of
 from hil.reports.rebuild import build_report

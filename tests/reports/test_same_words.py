@@ -12,7 +12,8 @@ import pytest
 from rich.console import Console
 
 from hil.ci import comment_page, conclusion, summary
-from hil.gate.words.banner import banner_of, noted_changes
+from hil.gate.words.banner import banner_of
+from hil.history.nightly.event_lines import noted_changes
 from hil.reports.site.landing import render_landing
 from hil.reports.site.runs import shown
 from hil.reports.summary import render_markdown

@@ -12,7 +12,8 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from hil.cli.gate import command as gate
-from hil.gate.words.banner import banner_of, noted_changes
+from hil.gate.words.banner import banner_of
+from hil.history.nightly.event_lines import noted_changes
 from hil.model import Entry, Fault, NotRun, Verdict
 from hil.reports.terminal import render_screen
 from hil.store import RunDirectory, read_judged_run
