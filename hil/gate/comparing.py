@@ -96,14 +96,20 @@ class _Look:
 
     def design(self, tolerance: float, min_effect: float, unit: float = 1.0, floor: float = 0.0) -> Design:
         """Return how it is decided; ``unit`` is that of the test. Advice has one look, at all boots."""
-        comparison, policy = self.pair.comparison, self.pair.thresholds.policy
-        effects = (
-            self.scale.worse(one) / unit for one in (tolerance, min_effect, policy.blind_below * tolerance)
-        )
+        policy, scale = self.pair.thresholds.policy, self.scale
+        looks = self.pair.comparison.looks
         if self.alpha is None:
             boots = [max(board.boots[role] for board in self.usable) for role in (0, 1)]
-            return Design(((boots[0], boots[1]),), ADVICE_ALPHA, policy.beta, *effects, floor)
-        return Design(comparison.looks, self.alpha, policy.beta, *effects, floor)
+            looks = ((boots[0], boots[1]),)
+        return Design(
+            looks,
+            ADVICE_ALPHA if self.alpha is None else self.alpha,
+            policy.beta,
+            scale.worse(tolerance) / unit,
+            scale.worse(min_effect) / unit,
+            scale.worse(policy.blind_below * tolerance) / unit,
+            floor,
+        )
 
     def found(
         self, seen: Seen, design: Design, centre: Sequence[float], reason: str, unit: float = 1.0

@@ -171,9 +171,7 @@ def pairs_of(
     for case_id in sorted(cases):
         case, own = cases[case_id], thresholds_of(cases[case_id].bench, thresholds)
         mine = measured.get(case_id, [])
-        boots = CaseBoots(
-            comparison, case, *(_by_board(mine, role) for role in ("candidate", comparison.role))
-        )
+        boots = CaseBoots(comparison, case, _by_board(mine, "candidate"), _by_board(mine, comparison.role))
         pairs += [_with_rule(Pair(boots, metric, own)) for metric in own.metrics_of(case.parameters, mine)]
     return pairs
 
