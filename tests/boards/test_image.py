@@ -17,6 +17,7 @@ from hil.boards.firmware import app_image, partition_table
 from hil.boards.firmware.app_image import ChecksumError, Image, ImageError
 from hil.boards.firmware.image import build_image_dir
 from hil.boards.firmware.partition_table import Partition, TableError
+from hil.boards.flash.tool import table_of, with_empty_nvs
 from tests.virtual.virtual_board_rig import PARTITIONS, compile_app, run_esptool
 
 
@@ -208,14 +209,19 @@ def test_damaged_partition_table_is_found(csv: Path) -> None:
         ("nvs, data, nvs, 0x9000, lots", "size 'lots' is not a number"),
         ("nvs, data, nvs, 0x9100, 0x1000", "offset 0x9100 of 'nvs' is not a multiple of 0x1000"),
         ("app, app, ota_0, 0x11000, 0x1000", "offset 0x11000 of 'app' is not a multiple of 0x10000"),
-        ("nvs, data, nvs, 0x9000, 0x1001", "size 0x1001 of 'nvs' is not a multiple"),
+        ("app, app, ota_0, 0x10000, 0x1001", "size 0x1001 of 'app' is not a multiple"),
         ("nvs, data, nvs, 0x3ff000, 0x2000", "outside of 0x9000..0x400000"),
         ("a, data, nvs, 0x8000, 0x1000", "outside of 0x9000..0x400000"),
-        ("a, data, nvs, 0x9000, 0x2000\nb, data, phy, 0xa000, 0x1000", "'b' overlaps 'a'"),
-        ("a, data, nvs, 0x9000, 0x1000\na, data, phy, 0xa000, 0x1000", "two partitions named 'a'"),
+        ("a, data, fat, 0x9000, 0x2000\nb, data, phy, 0xa000, 0x1000", "'b' overlaps 'a'"),
+        ("a, data, fat, 0x9000, 0x1000\na, data, phy, 0xa000, 0x1000", "two partitions named 'a'"),
         ("a-name-of-17-bytes, data, nvs, 0x9000, 4K", "must have 1 to 16 bytes"),
         ("a, data, 0x1ff, 0x9000, 4K", "is not a number from 0 to 0xfe"),
         ("a, data, nvs, 0x9000, 4K, secret", "flag 'secret' is not known"),
+        ("a, app, , 0x10000, 4K", "an app partition needs a subtype"),
+        ("a, data, ota, 0x9000, 4K", "otadata is one partition of 0x2000 bytes"),
+        ("a, data, nvs, 0x9000, 4K", "NVS that is written needs 0x3000 bytes"),
+        ("a, data, coredump, 0x9000, 64K, readonly", "cannot be readonly"),
+        ("b, data, fat, 0xb000, 4K\na, data, fat, 0x9000, 4K", "outside of 0xc000..0x400000"),
     ],
 )
 def test_bad_csv_is_named_with_its_line(tmp_path: Path, line: str, says: str) -> None:
@@ -223,15 +229,54 @@ def test_bad_csv_is_named_with_its_line(tmp_path: Path, line: str, says: str) ->
     csv = tmp_path / "partitions.csv"
     csv.write_text(f"# a comment\n{line}\n")
     with pytest.raises(ConfigError) as error:
-        partition_table.read_csv(csv)
+        partition_table.read_csv(csv, flash_bytes=4 << 20)
     assert says in str(error.value)
     assert f"{csv}:{2 + line.count(chr(10))}:" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("lines", "entries"),
+    [
+        ("a, DATA, Nvs, , 24k", [("a", 1, 2, 0xB000, 0x6000)]),
+        ("a, data, , , 100", [("a", 1, 6, 0xB000, 100)]),
+        ("a, 0x40, 0x01, 0xc000, 0x1000", [("a", 0x40, 1, 0xC000, 0x1000)]),
+        ("a, app, ota_0, , -0x30000", [("a", 0, 0x10, 0x10000, 0x20000)]),
+        ("a, app, factory, , 1m", [("a", 0, 0, 0x10000, 0x100000)]),
+        ("a, data, fat, 0x7000000, 16M", [("a", 1, 0x81, 0x7000000, 0x1000000)]),
+        ("a, data, nvs, , 4K, readonly:encrypted", [("a", 1, 2, 0xB000, 0x1000)]),
+        ("a, data, 0x99,,4K\n  # indented\n b , data , undefined ,, 4K ,,", [
+            ("a", 1, 0x99, 0xB000, 0x1000), ("b", 1, 6, 0xC000, 0x1000)]),
+        ("boot, bootloader, primary,, 0\nt, partition_table, primary,, 0\na, data, fat,, 4K", [
+            ("boot", 2, 0, 0x1000, 0x9000), ("t", 3, 0, 0xA000, 0x1000), ("a", 1, 0x81, 0xB000, 0x1000)]),
+    ],
+)  # fmt: skip
+def test_field_a_table_is_read_as_by_gen_esp32part(tmp_path: Path, lines: str, entries: list[object]) -> None:
+    """Case, units, empty subtypes, sizes up to an address, 128 MB, a table elsewhere: as ESP-IDF's."""
+    csv = tmp_path / "any_name.csv"
+    csv.write_text(lines + "\n")
+    found = partition_table.read_csv(csv, table_offset=0xA000)
+    assert [(p.name, p.type, p.subtype, p.offset, p.size_bytes) for p in found] == entries
+
+
+def test_field_nvs_is_found_where_the_build_puts_the_table(tmp_path: Path, csv: Path, elf: Path) -> None:
+    """A table at 0xa000 is found by flasher_args.json, and the boot loader's image says it, too."""
+    csv.write_text("nvs, data, nvs, , 24K\nfactory, app, factory, , 1M\n")
+    build_image_dir(
+        elf, tmp_path / "b", version="1", partitions_csv=csv, table_offset=0xA000, flash_size="16MB"
+    )
+    assert [part.offset for part in table_of(tmp_path / "b")] == [0xB000, 0x20000]
+    assert any(at == 0xB000 for at, _ in with_empty_nvs(tmp_path / "b", [], files=tmp_path / "f"))
+    image = (tmp_path / "b" / "bootloader" / "bootloader.bin").read_bytes()
+    read = app_image.read_image(lambda at, size: image[at : at + size], 0, len(image))
+    found = app_image.unpack_bootloader_description(read)
+    assert found
+    assert found[2] == 0xA000
 
 
 def test_table_without_an_app_cannot_be_flashed(elf: Path, tmp_path: Path) -> None:
     """A table that has no slot for an app is refused."""
     csv = tmp_path / "partitions.csv"
-    csv.write_text("nvs, data, nvs, 0x9000, 0x1000\n")
+    csv.write_text("nvs, data, nvs, 0x9000, 0x3000\n")
     with pytest.raises(ConfigError, match="there is no app partition"):
         build(elf, csv, tmp_path / "build")
 

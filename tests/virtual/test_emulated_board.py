@@ -218,7 +218,7 @@ def test_a_flash_file_of_another_size_is_refused(stand_in: Path, tmp_path: Path)
     """Before QEMU is started with it."""
     flash = tmp_path / "small.flash"
     flash.write_bytes(b"\xff" * 1000)
-    with pytest.raises(AssertionError, match="has 1000 bytes, not the 4194304 bytes"):
+    with pytest.raises(AssertionError, match="has 1000 bytes, not the 16777216 bytes"):
         EmulatedProcess(tmp_path / "e1", flash).start()
 
 

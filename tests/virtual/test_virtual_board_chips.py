@@ -24,21 +24,21 @@ IDENTITIES = {
         "Detecting chip type... ESP32\n",
         "Chip type:          ESP32-D0WD-V3 (revision v3.1)\n",
         "Features:           Wi-Fi, BT, Dual Core + LP Core, 240MHz, Coding Scheme None\n",
-        "Manufacturer: ef\nDevice: 4016\nDetected flash size: 4MB\n",
+        "Manufacturer: ef\nDevice: 4018\nDetected flash size: 16MB\n",
         "Flash voltage set by a strapping pin: 3.3V\n",
     ),
     "esp32s3": (
         "Detecting chip type... ESP32-S3\n",
         "Chip type:          ESP32-S3 (QFN56) (revision v0.2)\n",
         "Features:           Wi-Fi, BT 5 (LE), Dual Core + LP Core, 240MHz\n",
-        "Manufacturer: ef\nDevice: 4016\nDetected flash size: 4MB\n",
+        "Manufacturer: ef\nDevice: 4018\nDetected flash size: 16MB\n",
         "Flash type set in eFuse: quad (4 data lines)\nFlash voltage set by a strapping pin: 3.3V\n",
     ),
     "esp32c3": (
         "Detecting chip type... ESP32-C3\n",
         "Chip type:          ESP32-C3 (QFN32) (revision v0.4)\n",
-        "Features:           Wi-Fi, BT 5 (LE), Single Core, 160MHz, Embedded Flash 4MB (XMC)\n",
-        "Manufacturer: 20\nDevice: 4016\nDetected flash size: 4MB\n",
+        "Features:           Wi-Fi, BT 5 (LE), Single Core, 160MHz\n",
+        "Manufacturer: 20\nDevice: 4018\nDetected flash size: 16MB\n",
     ),
 }
 

@@ -77,7 +77,7 @@ def test_bootloader_of_another_chip_is_not_written(
     done = board.esptool("write-flash", "0x1000", str(other))
     assert done.returncode != 0
     assert "bootloader.bin' is not an ESP32 image" in done.stdout
-    assert board.flash.read_bytes() == b"\xff" * (4 << 20)
+    assert board.flash.read_bytes() == b"\xff" * (16 << 20)
 
 
 def test_verify_read_and_erase(board: BoardProcess, build: Path, tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_verify_read_and_erase(board: BoardProcess, build: Path, tmp_path: Path)
     assert board.esptool("verify-flash", f"{OTA_0:#x}", str(app)).returncode != 0
 
     assert board.esptool("erase-flash").returncode == 0
-    assert board.flash.read_bytes() == b"\xff" * (4 << 20)
+    assert board.flash.read_bytes() == b"\xff" * (16 << 20)
 
 
 def test_read_flash_without_the_stub(board: BoardProcess, tmp_path: Path) -> None:

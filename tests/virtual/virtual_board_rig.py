@@ -125,7 +125,7 @@ def flash_files(build: Path) -> Mapping[int, Path]:
 
 def write_flash_file(path: Path, parts: Mapping[int, Path | bytes]) -> Path:
     """Make a flash file that holds ``parts``, as if they had been flashed."""
-    content = bytearray(b"\xff" * (4 << 20))
+    content = bytearray(b"\xff" * (16 << 20))
     for offset, part in parts.items():
         data = part if isinstance(part, bytes) else part.read_bytes()
         content[offset : offset + len(data)] = data

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hil.base.reading import IMAGE_MOST_BYTES, read_at_most
+from hil.boards.firmware.partition_table import TABLE_OFFSET
 
 HEADER = struct.Struct("<BBBBI16s")
 SEGMENT_HEADER = struct.Struct("<II")
@@ -32,6 +33,7 @@ ELF_CONTAINER = struct.Struct("<4sI")
 ELF_CONTAINER_MAGIC = b"VELF"
 CONSOLE_CONTAINER = struct.Struct("<4sI")
 CONSOLE_CONTAINER_MAGIC = b"VUAR"
+_WORD = struct.Struct("<I")
 
 Read = Callable[[int, int], bytes]
 
@@ -153,10 +155,11 @@ def pack_app_description(
     )
 
 
-def pack_bootloader_description(*, idf_version: str, console_baud: int) -> bytes:
-    """Write ``esp_bootloader_desc_t`` followed by the baud rate of the console it was built for."""
+def pack_bootloader_description(*, idf_version: str, console_baud: int, table_offset: int) -> bytes:
+    """Write ``esp_bootloader_desc_t``, the console's baud rate, and a table's offset that is not 0x8000."""
     description = BOOTLOADER_DESCRIPTION.pack(BOOTLOADER_DESCRIPTION_MAGIC, 0, 1, _text(idf_version), b"")
-    return description + CONSOLE_CONTAINER.pack(CONSOLE_CONTAINER_MAGIC, console_baud)
+    elsewhere = b"" if table_offset == TABLE_OFFSET else _WORD.pack(table_offset)
+    return description + CONSOLE_CONTAINER.pack(CONSOLE_CONTAINER_MAGIC, console_baud) + elsewhere
 
 
 def unpack_app_description(image: Image) -> AppDescription | None:
@@ -184,14 +187,16 @@ def read_app_description(path: Path) -> AppDescription | None:
     )
 
 
-def unpack_bootloader_description(image: Image) -> tuple[str, int] | None:
-    """Return (ESP-IDF version, console baud rate) of a bootloader, None where it carries neither."""
+def unpack_bootloader_description(image: Image) -> tuple[str, int, int] | None:
+    """Return a bootloader's ESP-IDF version, console baud rate and table offset; None where it has none."""
     data = image.segments[0].data if image.segments else b""
     if len(data) < BOOTLOADER_DESCRIPTION.size + CONSOLE_CONTAINER.size:
         return None
     idf_version = BOOTLOADER_DESCRIPTION.unpack_from(data)[3]
     magic, baud = CONSOLE_CONTAINER.unpack_from(data, BOOTLOADER_DESCRIPTION.size)
-    return (_until_nul(idf_version), baud) if magic == CONSOLE_CONTAINER_MAGIC else None
+    more = data[BOOTLOADER_DESCRIPTION.size + CONSOLE_CONTAINER.size :]
+    table = _WORD.unpack_from(more)[0] if len(more) >= _WORD.size else TABLE_OFFSET
+    return (_until_nul(idf_version), baud, table) if magic == CONSOLE_CONTAINER_MAGIC else None
 
 
 def pack_elf(elf: bytes) -> bytes:

@@ -9,6 +9,7 @@ What differs from chip to chip in the images that a build folder holds.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import os
@@ -48,6 +49,7 @@ class Layout:
     max_revision: int
     max_efuse_revision: int
     riscv: bool = False
+    flash_size: str = FLASH_SIZE
 
     @property
     def rom(self) -> Any:
@@ -56,7 +58,7 @@ class Layout:
 
     @property
     def flash_settings(self) -> dict[str, str]:
-        return {"flash_mode": "dio", "flash_size": FLASH_SIZE, "flash_freq": self.flash_freq}
+        return {"flash_mode": "dio", "flash_size": self.flash_size, "flash_freq": self.flash_freq}
 
 
 _LAYOUTS = {
@@ -129,6 +131,8 @@ def build_image_dir(
     tick_hz: int = DEFAULT_TICK_HZ,
     partitions_csv: Path = PARTITIONS_CSV,
     console_baud: int = CONSOLE_BAUD,
+    table_offset: int = partition_table.TABLE_OFFSET,
+    flash_size: str = FLASH_SIZE,
 ) -> None:
     """Write the build directory of ``project`` around the host program ``elf``.
 
@@ -137,8 +141,13 @@ def build_image_dir(
     ``<project>.elf`` and is not flashed. Raises ConfigError where the ELF is missing or is none, the
     partition table is wrong, or the image does not fit its slot.
     """
-    layout = layout_of(chip)
-    table = partition_table.read_csv(partitions_csv)
+    layout = dataclasses.replace(layout_of(chip), flash_size=flash_size)
+    table = partition_table.read_csv(
+        partitions_csv,
+        flash_bytes=int(flash_size.removesuffix("MB")) << 20,
+        table_offset=table_offset,
+        bootloader=layout.rom.BOOTLOADER_FLASH_OFFSET,
+    )
     slot = partition_table.first_app(table)
     if slot is None:
         raise ConfigError(f"{partitions_csv}: there is no app partition (factory or ota_0) to flash.")
@@ -151,12 +160,12 @@ def build_image_dir(
             next_step="Build the firmware smaller, or enlarge the slot in the partition table.",
         )
     files = {
-        _BOOTLOADER: _bootloader_image(layout, console_baud),
+        _BOOTLOADER: _bootloader_image(layout, console_baud, table_offset),
         _TABLE: partition_table.to_binary(table),
         f"{project}.bin": app,
         f"{project}.elf": full_elf,
         **_otadata_file(table),
-        "flasher_args.json": _json(_flasher_args(layout, table, slot, project)),
+        "flasher_args.json": _json(_flasher_args(layout, table, slot, project, table_offset)),
         "config/sdkconfig.json": _json(_sdkconfig(layout, tick_hz, console_baud)),
         "project_description.json": _json(_description(chip, project, version, console_baud)),
     }
@@ -221,8 +230,10 @@ def _app_image(layout: Layout, full_elf: bytes, flashed_elf: bytes, project: str
     return _save(layout, sections, entry=layout.code_address)
 
 
-def _bootloader_image(layout: Layout, console_baud: int) -> bytes:
-    description = app_image.pack_bootloader_description(idf_version=IDF_VERSION, console_baud=console_baud)
+def _bootloader_image(layout: Layout, console_baud: int, table_offset: int) -> bytes:
+    description = app_image.pack_bootloader_description(
+        idf_version=IDF_VERSION, console_baud=console_baud, table_offset=table_offset
+    )
     code = layout.bootloader_code_address
     sections = ((layout.data_address, ".dram0.bootdesc", description), (code, ".iram_loader", bytes(64)))
     return _save(layout, sections, entry=code)
@@ -234,7 +245,9 @@ def _save(layout: Layout, sections: Sequence[tuple[int, str, bytes]], *, entry: 
     image.chip_id = rom.IMAGE_CHIP_ID
     image.entrypoint = entry
     image.flash_mode = _FLASH_MODE_DIO
-    image.flash_size_freq = rom.parse_flash_size_arg(FLASH_SIZE) | rom.parse_flash_freq_arg(layout.flash_freq)
+    image.flash_size_freq = rom.parse_flash_size_arg(layout.flash_size) | rom.parse_flash_freq_arg(
+        layout.flash_freq
+    )
     image.min_rev_full = layout.min_revision
     image.max_rev_full = layout.max_revision
     image.append_digest = True
@@ -251,11 +264,11 @@ def _otadata_file(table: Sequence[Partition]) -> dict[str, bytes]:
 
 
 def _flasher_args(
-    layout: Layout, table: Sequence[Partition], slot: Partition, project: str
+    layout: Layout, table: Sequence[Partition], slot: Partition, project: str, table_offset: int
 ) -> dict[str, object]:
     parts = {
         "bootloader": (layout.rom.BOOTLOADER_FLASH_OFFSET, _BOOTLOADER),
-        "partition-table": (partition_table.TABLE_OFFSET, _TABLE),
+        "partition-table": (table_offset, _TABLE),
         "app": (slot.offset, f"{project}.bin"),
     }
     otadata = partition_table.find_data(table, partition_table.DATA_OTA)

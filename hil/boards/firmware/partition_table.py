@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ESP-IDF partition tables: read the CSV, write and read the binary that lies in flash at 0x8000.
+"""ESP-IDF partition tables: read the CSV, write and read the binary that lies in flash, at 0x8000 by default.
 
-Source: ESP-IDF Programming Guide, "Partition Tables", and ``esp_flash_partitions.h``.
+Source: ESP-IDF Programming Guide, "Partition Tables", ``gen_esp32part.py`` and ``esp_flash_partitions.h``.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import csv
 import difflib
 import hashlib
+import os
+import re
 import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -27,8 +29,15 @@ APP, DATA = 0x00, 0x01
 FACTORY, OTA_FIRST, OTA_LAST = 0x00, 0x10, 0x1F
 DATA_OTA = 0x00
 
-TYPES = {"app": APP, "data": DATA}
-APP_SUBTYPES = {"factory": FACTORY, "test": 0x20, **{f"ota_{i}": OTA_FIRST + i for i in range(16)}}
+MOST_FLASH_BYTES = 128 << 20
+BOOTLOADER, TABLE = 0x02, 0x03
+TYPES = {"app": APP, "data": DATA, "bootloader": BOOTLOADER, "partition_table": TABLE}
+APP_SUBTYPES = {
+    "factory": FACTORY,
+    "test": 0x20,
+    **{f"ota_{i}": OTA_FIRST + i for i in range(16)},
+    **{f"tee_{i}": 0x30 + i for i in range(2)},
+}
 DATA_SUBTYPES = {
     "ota": DATA_OTA,
     "phy": 0x01,
@@ -37,11 +46,19 @@ DATA_SUBTYPES = {
     "nvs_keys": 0x04,
     "efuse": 0x05,
     "undefined": 0x06,
+    "esphttpd": 0x80,
     "fat": 0x81,
     "spiffs": 0x82,
     "littlefs": 0x83,
+    "tee_ota": 0x90,
 }
-SUBTYPES = {APP: APP_SUBTYPES, DATA: DATA_SUBTYPES}
+_PRIMARY = 0x00
+SUBTYPES = {
+    APP: APP_SUBTYPES,
+    DATA: DATA_SUBTYPES,
+    BOOTLOADER: {"primary": _PRIMARY, "ota": 0x01, "recovery": 0x02},
+    TABLE: {"primary": _PRIMARY, "ota": 0x01},
+}
 FLAGS = {"encrypted": 1, "readonly": 2}
 
 _ENTRY = struct.Struct("<2sBBII16sI")
@@ -69,8 +86,14 @@ class TableError(ValueError):
     """The binary table in flash is not valid; the text is what the bootloader prints."""
 
 
-def read_csv(path: Path, *, flash_bytes: int = 4 << 20) -> tuple[Partition, ...]:
-    """Read a partition CSV in ESP-IDF's format.
+def read_csv(
+    path: Path,
+    *,
+    flash_bytes: int = MOST_FLASH_BYTES,
+    table_offset: int = TABLE_OFFSET,
+    bootloader: int = 0x1000,
+) -> tuple[Partition, ...]:
+    """Read a partition CSV as ESP-IDF's gen_esp32part.py does; ``bootloader`` is the boot loader's offset.
 
     Raises ConfigError naming file and line for an unknown word, a misaligned or overlapping partition,
     or one beyond ``flash_bytes``.
@@ -83,42 +106,67 @@ def read_csv(path: Path, *, flash_bytes: int = 4 << 20) -> tuple[Partition, ...]
             next_step="Give the path of a partitions.csv.",
         ) from error
     partitions: list[Partition] = []
-    next_free = TABLE_OFFSET + SECTOR_BYTES
+    next_free = table_offset + SECTOR_BYTES
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
-        partition = _parse_line(f"{path}:{number}", line, next_free)
-        _check_place(f"{path}:{number}", partition, partitions, flash_bytes)
+        where = f"{path}:{number}"
+        partition = _parse_line(where, os.path.expandvars(line), next_free, (table_offset, bootloader))
         partitions.append(partition)
+        if partition.type in (BOOTLOADER, TABLE) and partition.subtype == _PRIMARY:
+            continue  # before the table, and in no order
+        _check_place(where, partition, next_free, partitions[:-1], flash_bytes)
         next_free = partition.offset + partition.size_bytes
     if not partitions:
         raise ConfigError(f"{path}: the partition table has no entry.")
     return tuple(partitions)
 
 
-def _parse_line(where: str, line: str, next_free: int) -> Partition:
-    fields = [field.strip() for field in next(csv.reader([line]))]
-    if len(fields) < 5 or any(fields[6:]):
+def _parse_line(where: str, line: str, next_free: int, fixed: tuple[int, int]) -> Partition:
+    if unknown := re.match(r"\s*\$([A-Za-z_]\w*)", line):
+        raise ConfigError(f"{where}: the variable {unknown[1]} is not set.")
+    words = next(csv.reader([f"{line},,,,"], quoting=csv.QUOTE_NONE))
+    fields = [word.strip() for word in words]
+    if any(fields[6:]) or not fields[4]:
         raise ConfigError(
-            f"{where}: {line.strip()!r} has {len(fields)} fields; "
+            f"{where}: {line.strip()!r} has {len(fields) - 4} fields; "
             "a partition is 'name, type, subtype, offset, size[, flags]'."
         )
     name, type_text, subtype_text, offset_text, size_text = fields[:5]
     if not 0 < len(name.encode()) <= 16:
         raise ConfigError(f"{where}: the name {name!r} must have 1 to 16 bytes.")
     kind = _word(where, "type", type_text, TYPES)
-    subtype = _word(where, "subtype", subtype_text, SUBTYPES.get(kind, {}))
-    alignment = APP_ALIGNMENT_BYTES if kind == APP else SECTOR_BYTES
-    offset = _size(where, "offset", offset_text) if offset_text else -(-next_free // alignment) * alignment
+    if not subtype_text and kind == APP:
+        raise ConfigError(f"{where}: an app partition needs a subtype, such as factory or ota_0.")
+    subtype = _word(where, "subtype", subtype_text or f"{DATA_SUBTYPES['undefined']}", SUBTYPES.get(kind, {}))
+    offset = (
+        _size(where, "offset", offset_text)
+        if offset_text
+        else -(-next_free // _alignment(kind)) * _alignment(kind)
+    )
+    size = _size(where, "size", size_text)
+    if kind in (BOOTLOADER, TABLE):
+        offset, size = _of_chip(kind, subtype, offset, fixed)
     flags = sum(_word(where, "flag", word, FLAGS) for word in "".join(fields[5:6]).split(":") if word)
-    return Partition(name, kind, subtype, offset, _size(where, "size", size_text), flags)
+    return Partition(name, kind, subtype, offset, size if size >= 0 else -size - offset, flags)
+
+
+def _of_chip(kind: int, subtype: int, offset: int, fixed: tuple[int, int]) -> tuple[int, int]:
+    """Return offset and size of an entry for the boot loader or the table: both are the chip's."""
+    table, bootloader = fixed
+    place = {BOOTLOADER: bootloader, TABLE: table}[kind] if subtype == _PRIMARY else offset
+    return place, table - bootloader if kind == BOOTLOADER else SECTOR_BYTES
+
+
+def _alignment(kind: int) -> int:
+    return APP_ALIGNMENT_BYTES if kind == APP else SECTOR_BYTES
 
 
 def _word(where: str, what: str, text: str, words: Mapping[str, int]) -> int:
-    if text in words:
-        return words[text]
+    if text.lower() in words:
+        return words[text.lower()]
     try:
-        value = int(text, 0)
+        value = _number(text)
     except ValueError:
         near = difflib.get_close_matches(text, words, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(words)}."
@@ -128,35 +176,59 @@ def _word(where: str, what: str, text: str, words: Mapping[str, int]) -> int:
     return value
 
 
-def _size(where: str, what: str, text: str) -> int:
+def _number(text: str) -> int:
     factor = {"K": 1 << 10, "M": 1 << 20}.get(text[-1:].upper(), 1)
+    return int(text[:-1] if factor > 1 else text, 0) * factor
+
+
+def _size(where: str, what: str, text: str) -> int:
     try:
-        return int(text[:-1] if factor > 1 else text, 0) * factor
+        return _number(text)
     except ValueError:
         raise ConfigError(f"{where}: {what} {text!r} is not a number such as 0x6000, 24K or 1M.") from None
 
 
-def _check_place(where: str, new: Partition, before: Iterable[Partition], flash_bytes: int) -> None:
-    alignment = APP_ALIGNMENT_BYTES if new.type == APP else SECTOR_BYTES
+def _check_place(
+    where: str, new: Partition, next_free: int, before: Iterable[Partition], flash_bytes: int
+) -> None:
+    alignment = _alignment(new.type)
     if new.offset % alignment:
         raise ConfigError(
             f"{where}: offset {new.offset:#x} of {new.name!r} is not a multiple of {alignment:#x}."
         )
-    if new.size_bytes <= 0 or new.size_bytes % SECTOR_BYTES:
+    if new.size_bytes <= 0 or (new.type == APP and new.size_bytes % SECTOR_BYTES):
         raise ConfigError(
             f"{where}: size {new.size_bytes:#x} of {new.name!r} is not a multiple of {SECTOR_BYTES:#x}."
-        )
-    end = new.offset + new.size_bytes
-    if new.offset < TABLE_OFFSET + SECTOR_BYTES or end > flash_bytes:
-        raise ConfigError(
-            f"{where}: {new.name!r} at {new.offset:#x}..{end:#x} is outside of "
-            f"{TABLE_OFFSET + SECTOR_BYTES:#x}..{flash_bytes:#x}, what the table leaves of the flash."
         )
     for other in before:
         if other.name == new.name:
             raise ConfigError(f"{where}: there are two partitions named {new.name!r}.")
-        if new.offset < other.offset + other.size_bytes and other.offset < end:
+        if new.offset < other.offset + other.size_bytes and other.offset < new.offset + new.size_bytes:
             raise ConfigError(f"{where}: {new.name!r} overlaps {other.name!r}.")
+    end = new.offset + new.size_bytes
+    if new.offset < next_free or end > flash_bytes:
+        raise ConfigError(
+            f"{where}: {new.name!r} at {new.offset:#x}..{end:#x} is outside of "
+            f"{next_free:#x}..{flash_bytes:#x}, what the table and the partitions above leave of the flash."
+        )
+    _check_kind(where, new, before)
+
+
+def _check_kind(where: str, new: Partition, before: Iterable[Partition]) -> None:
+    """Check what ESP-IDF asks of single kinds of data."""
+    if new.type != DATA:
+        return
+    twice = any((other.type, other.subtype) == (DATA, new.subtype) for other in before)
+    if new.subtype in (DATA_OTA, DATA_SUBTYPES["tee_ota"]) and (twice or new.size_bytes != 2 * SECTOR_BYTES):
+        raise ConfigError(f"{where}: otadata is one partition of 0x2000 bytes.")
+    read_only = bool(new.flags & FLAGS["readonly"])
+    if read_only and new.subtype in (DATA_OTA, DATA_SUBTYPES["coredump"]):
+        raise ConfigError(f"{where}: {new.name!r} is written by the firmware and cannot be readonly.")
+    if new.subtype == DATA_SUBTYPES["nvs"] and new.size_bytes < 3 * SECTOR_BYTES and not read_only:
+        raise ConfigError(
+            f"{where}: NVS that is written needs 0x3000 bytes, more than {new.name!r} has.",
+            next_step="Enlarge it, or flag it readonly.",
+        )
 
 
 def to_binary(partitions: Iterable[Partition]) -> bytes:
@@ -173,7 +245,7 @@ def to_binary(partitions: Iterable[Partition]) -> bytes:
     return table.ljust(TABLE_MAX_BYTES, b"\xff")
 
 
-def from_binary(table: bytes, *, flash_bytes: int = 4 << 20) -> tuple[Partition, ...]:
+def from_binary(table: bytes, *, flash_bytes: int = MOST_FLASH_BYTES) -> tuple[Partition, ...]:
     """Read and verify a binary table as the second-stage bootloader does.
 
     Raises TableError with the bootloader's text (``flash_partitions.c``).

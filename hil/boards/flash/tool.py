@@ -45,7 +45,6 @@ CONNECT_ATTEMPTS = 4  # of esptool's own; all of them twice
 ATTEMPTS = 2
 # A killed run must not leave an esptool behind that holds the port.
 DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL", "--")
-_FLASH_BYTES_MAX = 64 << 20  # of any module; whether a table fits its chip is the bootloader's to check
 _NVS = DATA_SUBTYPES["nvs"]
 
 
@@ -259,10 +258,11 @@ def with_empty_nvs(
 
 def table_of(build_dir: Path) -> tuple[Partition, ...]:
     """Return a build's partition table, () where it flashes none that is right. Raises ConfigError."""
-    names = [name for offset, name in parts_of(build_dir) if offset == TABLE_OFFSET]
+    named = flasher_args(build_dir).get("partition-table", {}).get("offset", hex(TABLE_OFFSET))
+    names = [name for offset, name in parts_of(build_dir) if offset == int(str(named), 0)]
     content = read_at_most(build_dir / names[0], IMAGE_MOST_BYTES) if names else b""
     try:
-        return from_binary(content, flash_bytes=_FLASH_BYTES_MAX)
+        return from_binary(content)
     except TableError:
         return ()
 

@@ -168,7 +168,11 @@ class _SecondStage:
         raise _BootFailedError
 
     def _start_second_stage(self, bootloader: Image) -> None:
-        idf_version, baud = app_image.unpack_bootloader_description(bootloader) or ("unknown", ROM_BAUD)
+        idf_version, baud, self._table_offset = app_image.unpack_bootloader_description(bootloader) or (
+            "unknown",
+            ROM_BAUD,
+            partition_table.TABLE_OFFSET,
+        )
         self._boot.console_baud = baud
         self._boot.next_reset = BOOTLOADER_FAILED
         self._log("I", "boot", f"ESP-IDF {idf_version} 2nd stage bootloader")
@@ -233,7 +237,7 @@ class _SecondStage:
         return read_otadata(self._flash, data)
 
     def _load_partition_table(self) -> tuple[Partition, ...]:
-        raw = self._flash.read(partition_table.TABLE_OFFSET, partition_table.TABLE_MAX_BYTES)
+        raw = self._flash.read(self._table_offset, partition_table.TABLE_MAX_BYTES)
         try:
             table = partition_table.from_binary(raw, flash_bytes=self._flash.size_bytes)
         except TableError as error:

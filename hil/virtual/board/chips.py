@@ -90,8 +90,8 @@ ESP32 = Chip(
     spi=SpiRegisters(
         command=_ESP32_SPI1, start_bit=1 << 18, user2=_ESP32_SPI1 + 0x24, data0=_ESP32_SPI1 + 0x80
     ),
-    flash_jedec_id=0x1640EF,
-    flash_bytes=4 << 20,
+    flash_jedec_id=0x1840EF,
+    flash_bytes=16 << 20,
     registers=_ESP32_REGISTERS,
     mac_registers=_esp32_mac_registers,
     mapped_ranges=((0x3F400000, 0x3F800000), (0x400D0000, 0x40400000)),
@@ -123,23 +123,21 @@ def rtc_watchdog(*, config0: int, protect: int) -> RtcWatchdog:
 
 @dataclass(frozen=True)
 class Block1:
-    """What block 1 of a chip holds; flash is what its package contains (0: none), by capacity and vendor."""
+    """What block 1 of a chip holds; its package contains no flash."""
 
     base: int
     major: int
     minor: int
     package: int = 0
     block_minor: int = 0
-    flash_capacity: int = 0
-    flash_vendor: int = 0
 
     def registers(self) -> Mapping[int, int]:
         """Return the words behind the MAC address, by their addresses."""
         at = self.base + _BLOCK1
         identity = (self.minor & 7) << 18 | self.package << 21 | self.block_minor << 24
         return {
-            at + 12: identity | self.flash_capacity << 27,
-            at + 16: self.flash_vendor,
+            at + 12: identity,
+            at + 16: 0,
             at + 20: (self.minor >> 3) << 23 | self.major << 24,
         }
 
@@ -184,8 +182,8 @@ ESP32S3 = Chip(
     crystal_hz=40_000_000,
     uart_divider_register=UART_DIVIDER,
     spi=SPI,
-    flash_jedec_id=0x1640EF,
-    flash_bytes=4 << 20,
+    flash_jedec_id=0x1840EF,
+    flash_bytes=16 << 20,
     registers=_S3_REGISTERS,
     mac_registers=_S3_EFUSE.mac_registers,
     mapped_ranges=((0x3C000000, 0x3E000000), (0x42000000, 0x44000000)),
@@ -193,8 +191,8 @@ ESP32S3 = Chip(
 )
 
 
-# QFN32, revision v0.4, with 4 MB XMC flash inside: an ESP32-C3FH4
-_C3_EFUSE = Block1(base=0x60008800, major=0, minor=4, block_minor=3, flash_capacity=1, flash_vendor=1)
+# QFN32, revision v0.4, with XMC flash beside it: an ESP32-C3
+_C3_EFUSE = Block1(base=0x60008800, major=0, minor=4, block_minor=3)
 
 _C3_REGISTERS = {
     **_C3_EFUSE.registers(),
@@ -225,8 +223,8 @@ ESP32C3 = Chip(
     crystal_hz=40_000_000,
     uart_divider_register=UART_DIVIDER,
     spi=SPI,
-    flash_jedec_id=0x164020,
-    flash_bytes=4 << 20,
+    flash_jedec_id=0x184020,
+    flash_bytes=16 << 20,
     registers=_C3_REGISTERS,
     mac_registers=_C3_EFUSE.mac_registers,
     mapped_ranges=((0x3C000000, 0x3C800000), (0x42000000, 0x42800000)),

@@ -13,6 +13,7 @@ from hil.base.flock import try_lock
 
 SECTOR_BYTES = 0x1000
 ERASED = b"\xff"
+EARLIER_BYTES = 4 << 20  # of the flash that a board had in an earlier hil: it grows
 LOCK_TIMEOUT_S = 2.0  # the application of a board that was killed just now still ends
 LOCK_POLL_S = 0.02
 
@@ -88,7 +89,10 @@ def _open(path: Path, size_bytes: int) -> int:
     """Open the flash file, created where there is none or an empty one. Raises OSError, RigError."""
     if not path.exists() or path.stat().st_size == 0:
         _create(path, size_bytes)
-    return open_locked(path, os.O_RDWR)
+    fd = open_locked(path, os.O_RDWR)
+    if os.fstat(fd).st_size == EARLIER_BYTES < size_bytes:
+        os.pwrite(fd, ERASED * (size_bytes - EARLIER_BYTES), EARLIER_BYTES)
+    return fd
 
 
 def _create(path: Path, size_bytes: int) -> None:
