@@ -33,6 +33,7 @@ from hil.base.chips import CHIPS
 from hil.base.errors import ConfigError
 from hil.base.flash_command import FlashCommand, read_flash_command
 from hil.base.given import Given, read_given
+from hil.base.idf_project import is_idf_project, read_cmake
 from hil.base.paths import PROJECT_FILE, PROJECT_ROOT
 from hil.base.reading import SETTINGS_MOST_BYTES, read_at_most
 from hil.base.yamlvalue import did_you_mean
@@ -43,8 +44,6 @@ _KEYS = {"schema", "product", "strict", "firmware", "given", "flash", "keep"}
 _FIRMWARE_KEYS = {"folder", "targets"}
 _PRODUCT_KEYS = {"name"}
 _KEEP_KEYS = {"captures_days", "history"}
-_CMAKE_PROJECT = re.compile(r"^\s*project\s*\(\s*\"?([^\s\")]*)", re.MULTILINE)
-_IS_IDF = re.compile(r"^\s*include\s*\(\s*\"?\$ENV\{IDF_PATH\}/tools/cmake/project\.cmake", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -88,17 +87,15 @@ def product_of(project: Project) -> str:
     """Return whose figures a project's are: what hil.toml says, else the name that its CMakeLists.txt has.
 
     Of that, what no name may hold becomes a -: ``Sensor_Node`` is sensor-node. Raises ConfigError where
-    nothing is left of it.
+    nothing is left of it, and as read_cmake() does.
     """
     if project.named is not None:
         return project.named
-    cmake = project.firmware / "CMakeLists.txt"
-    found = _CMAKE_PROJECT.search(cmake.read_text(encoding="utf-8", errors="replace"))
-    said = found[1] if found else ""
+    said = read_cmake(project.firmware).name or ""
     name = re.sub(r"[^a-z0-9]+", "-", said.lower()).strip("-")
-    if not name or "$" in said or len(name) > LONGEST_PRODUCT:
+    if not name or len(name) > LONGEST_PRODUCT:
         raise ConfigError(
-            f"{cmake}: its project({said}) gives the product no name.",
+            f"{project.firmware / 'CMakeLists.txt'}: its project({said}) gives the product no name.",
             next_step=f'say it in {project.root / PROJECT_FILE}: product = "sensor-node", of '
             f"{LONGEST_PRODUCT} characters at most.",
         )
@@ -136,14 +133,6 @@ def flash_here() -> FlashCommand | None:
 def strict_here() -> bool | None:
     """Return the project's ``strict``; None without hil.toml, where the program decides. Raises as above."""
     return read_project(PROJECT_ROOT).strict if (PROJECT_ROOT / PROJECT_FILE).is_file() else None
-
-
-def is_idf_project(folder: Path) -> bool:
-    """Say whether a folder's CMakeLists.txt is that of an ESP-IDF project."""
-    try:
-        return bool(_IS_IDF.search((folder / "CMakeLists.txt").read_text(encoding="utf-8", errors="replace")))
-    except OSError:
-        return False
 
 
 def read_project(root: Path) -> Project:

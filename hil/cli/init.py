@@ -16,8 +16,9 @@ import hil
 from hil.base.chips import CHIPS
 from hil.base.errors import ConfigError
 from hil.base.git import try_git
+from hil.base.idf_project import is_idf_project
 from hil.base.paths import BUILD_STAMP, INIT_FILES, TOOL_RACKS
-from hil.base.project import is_idf_project, read_project
+from hil.base.project import read_project
 
 RACK = Path("hil") / "rack.yaml"
 WORKFLOW = Path(".github") / "workflows" / "hil.yml"

@@ -15,11 +15,12 @@ from unittest import mock
 import pytest
 
 from hil.base.errors import HilError
-from hil.base.paths import TOOL_RACKS, TOOL_THRESHOLDS
+from hil.base.paths import TOOL_FIRMWARE, TOOL_RACKS, TOOL_THRESHOLDS
 from hil.base.project import read_project
 from hil.base.secret import secret
 from hil.boards.firmware.build_folder import flash_files
 from hil.boards.firmware.partition_table import read_csv
+from hil.boards.firmware.product.project import configure, find_project
 from hil.boards.flash.tool import write_of
 from hil.boards.places.settings import read_places
 from hil.boards.rack import load_rack
@@ -48,6 +49,7 @@ PARSERS = {
     "hil.network.dissect.tshark.read_fields",
     "tomllib.loads",
     "csv.reader",
+    "esp_kconfiglib.core.Kconfig",
     "csv.DictReader",
     "json.load",
     "json.loads",
@@ -99,6 +101,13 @@ def references(folder: Path) -> object:
 
 def partitions(folder: Path) -> object:
     return read_csv(write(folder / "p.csv", "app,app,factory,0x10000,1M,,extra\n"))
+
+
+def options(folder: Path) -> object:
+    write(folder / "main" / "CMakeLists.txt", "idf_component_register()\n")
+    write(folder / "CMakeLists.txt", "include($ENV{IDF_PATH}/tools/cmake/project.cmake)\nproject(it)\n")
+    write(folder / "sdkconfig.defaults", "CONFIG_A=y\nCONFG_B=y\n")
+    return configure(find_project(folder), TOOL_FIRMWARE / "host", say=lambda _: None)
 
 
 def targets(folder: Path) -> object:
@@ -174,6 +183,7 @@ WRITTEN_BY_USERS: dict[str, list[tuple[str, Read]]] = {
     "hil/history/nightly/reference.py": [("referencez", references)],
     "hil/ci/event.py": [("rakcs", targets)],
     "hil/boards/firmware/build_folder.py": [("flash_files", flasher_args)],
+    "hil/boards/firmware/product/kconfig.py": [("sdkconfig.defaults:2: 'CONFG_B=y' is no option", options)],
     "hil/boards/firmware/partition_table.py": [("has 7 fields", partitions)],
     "hil/history/importing.py": [("nota_bene", imported)],
     "hil/network/dissect/segments.py": [("0x7e", capture), ("topic alias 9", capture)],
@@ -191,6 +201,7 @@ OTHERS = {
         "hil/boards/firmware/product/project.py",
     ),
     "a compiler's, ESP-IDF's or a packet's own output": (
+        "hil/base/idf_project.py",
         "hil/boards/firmware/product/needs.py",
         "hil/boards/firmware/size.py",
         "hil/network/dissect/transport.py",

@@ -23,7 +23,8 @@ def project(root: Path, keys: str = "", *, tables: str = "", cmake: str = "proje
     ("keys", "tables", "cmake", "product"),
     [
         ("", "", "project(app)", "app"),
-        ("", "", 'PROJECT(x)\nproject ( "Sensor_Node" LANGUAGES C )', "sensor-node"),
+        ("", "", 'PROJECT( "Sensor_Node" LANGUAGES C )\nproject(of_a_library)', "sensor-node"),
+        ("", "", "set(NAME gateway)\nproject(${NAME}\n    VERSION 1.2)", "gateway"),
         ("", "", "# project(other)\nproject(gateway_2)", "gateway-2"),
         ('product = "sensor-node"', "", "project(app)", "sensor-node"),
         ("", '[product]\nname = "sensor-node"\n', "project(app)", "sensor-node"),

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from hil.base.errors import ConfigError
-from hil.boards.firmware.product.kconfig import evaluate, read_options, read_settings
-from hil.boards.firmware.product.project import find_project, sdkconfig_header
+from hil.base.paths import TOOL_FIRMWARE
+from hil.boards.firmware.product.build import partitions_csv
+from hil.boards.firmware.product.project import Configuration, configure, find_project, sdkconfig_header
 
 KCONFIG = """\
 menu "Pump"
@@ -54,57 +55,250 @@ endmenu
 """
 
 
-def values(tmp_path: Path, base: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
-    path = tmp_path / "Kconfig.projbuild"
-    path.write_text(KCONFIG)
-    found = evaluate(read_options([path]), base, given)
-    return {name.removeprefix("PUMP_"): value for name, value in found.items() if name.startswith("PUMP_")}
+TOP = "include($ENV{IDF_PATH}/tools/cmake/project.cmake)\nproject(pump)\n"
+MAIN = 'idf_component_register(SRCS "main.c")\n'
 
 
-def test_defaults_follow_their_conditions_also_on_later_options(tmp_path: Path) -> None:
-    """The first default whose condition holds counts, whatever the order of the options."""
-    found = values(tmp_path, {"CHIP_BIG": "y"}, {})
-    assert (found["SPEED"], found["FAST"], found["QUIET"], found["MUTE"]) == ("40", "y", "n", "n")
-    assert (found["UP"], found["DOWN"]) == ("n", "y")
+@pytest.fixture(autouse=True)
+def _without_idf(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("IDF_PATH", raising=False)
 
 
-def test_a_given_value_counts_where_its_conditions_hold(tmp_path: Path) -> None:
-    """What sdkconfig gives is taken, selects others, and is n where it depends on what is not."""
-    found = values(tmp_path, {"CHIP_BIG": "y"}, {"PUMP_QUIET": "y", "PUMP_FAST": "y", "PUMP_SPEED": "7"})
-    assert (found["FAST"], found["MUTE"], found["SPEED"]) == ("n", "y", "7")
+def written(folder: Path, files: Mapping[str, str]) -> Path:
+    for name, text in {"CMakeLists.txt": TOP, "main/CMakeLists.txt": MAIN, **files}.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
 
 
-def test_a_choice_has_one_member(tmp_path: Path) -> None:
-    """The member that is given, else the default, else the first that can be; and what hangs on it."""
-    assert values(tmp_path, {}, {})["UP"] == "y"
-    found = values(tmp_path, {"CHIP_BIG": "y"}, {"PUMP_UP": "y"})
-    assert (found["UP"], found["DOWN"], found["NAME"]) == ("y", "n", "up pump")
+def configured(folder: Path, files: Mapping[str, str], said: list[str] | None = None) -> Configuration:
+    say = (said if said is not None else []).append
+    return configure(find_project(written(folder, files)), TOOL_FIRMWARE / "host", say=say)
 
 
-def test_options_that_go_round_in_a_circle_are_refused(tmp_path: Path) -> None:
-    """An option that is set where it is not set has no value."""
-    path = tmp_path / "Kconfig"
-    path.write_text("config A\n    bool\n    default y if !A\n")
-    with pytest.raises(ConfigError, match="in a circle"):
-        evaluate(read_options([path]), {}, {})
+@pytest.mark.parametrize(
+    ("given", "values"),
+    [
+        (
+            "",
+            {
+                "SPEED": "20",
+                "FAST": "n",
+                "QUIET": "n",
+                "MUTE": "n",
+                "UP": "y",
+                "DOWN": "n",
+                "NAME": "up pump",
+            },
+        ),
+        ("CHIP_BIG=y", {"SPEED": "40", "FAST": "y", "UP": "n", "DOWN": "y", "NAME": None}),
+        ("CHIP_BIG=y PUMP_QUIET=y PUMP_FAST=y PUMP_SPEED=7", {"FAST": "n", "MUTE": "y", "SPEED": "7"}),
+        ("CHIP_BIG=y PUMP_UP=y", {"UP": "y", "DOWN": "n", "NAME": "up pump"}),
+        ("PUMP_FAST=y CHIP_BIG=y PUMP_FAST=n", {"FAST": "n", "SPEED": "20"}),
+    ],
+)
+def test_defaults_conditions_choices_and_selections(
+    tmp_path: Path, given: str, values: dict[str, str | None]
+) -> None:
+    """The first default whose condition holds counts; what sdkconfig gives counts where it can be."""
+    defaults = "".join(f"CONFIG_{word}\n" for word in given.split())
+    chip = 'config CHIP_BIG\n    bool "Big"\n' if "CHIP_BIG" in given else ""
+    found = configured(tmp_path, {"main/Kconfig.projbuild": chip + KCONFIG, "sdkconfig.defaults": defaults})
+    assert {name: found.values.get(f"PUMP_{name}") for name in values} == values
 
 
-def test_sdkconfig_is_read_and_written_as_a_header(tmp_path: Path) -> None:
-    """y is 1, n is not defined, numbers stay, texts are quoted, also one of digits."""
-    path = tmp_path / "Kconfig"
-    path.write_text('config TEXT\n    string "Text"\n')
-    given = read_settings('CONFIG_A=y\n# CONFIG_B is not set\nCONFIG_N=0x1F\nCONFIG_TEXT="42"\n# a comment\n')
-    assert given == {"A": "y", "B": "n", "N": "0x1F", "TEXT": "42"}
-    header = sdkconfig_header(given, {option.name: option for option in read_options([path])})
-    defined = [line for line in header.splitlines() if line.startswith("#define")]
-    assert defined == ["#define CONFIG_A 1", "#define CONFIG_N 0x1F", '#define CONFIG_TEXT "42"']
+SOURCED = 'config SPEED\n    int "Speed"\n    default 5\n'
+
+
+@pytest.mark.parametrize(
+    ("files", "value"),
+    [
+        (
+            {"main/Kconfig.projbuild": 'source "$PROJECT_DIR/main/Kconfig.a"\n', "main/Kconfig.a": SOURCED},
+            "5",
+        ),
+        ({"main/Kconfig": 'rsource "more/*.in"\n', "main/more/Kconfig.in": SOURCED}, "5"),
+        ({"main/kconfig": 'orsource "not there"\n' + SOURCED}, "5"),
+        (
+            {
+                "main/Kconfig": 'if !SLOW\nmenuconfig SPEED\n    int\n    prompt "Speed"\n'
+                "    default 6 if !SLOW\n"
+                'endif\nconfig SLOW\n    bool "Slow"\n'
+            },
+            "6",
+        ),
+        ({"main/Kconfig": SOURCED, "sdkconfig.defaults": "\ufeffCONFIG_SPEED=7\r\n"}, "7"),
+        (
+            {
+                "main/Kconfig": SOURCED,
+                "sdkconfig.defaults": "",
+                "sdkconfig.defaults.esp32": "CONFIG_SPEED=8\n",
+            },
+            "8",
+        ),
+        ({"main/Kconfig": SOURCED, "sdkconfig.defaults.esp32": "CONFIG_SPEED=8\n"}, "5"),
+        (
+            {
+                "main/Kconfig": SOURCED,
+                "main/sdkconfig.rename": "CONFIG_OLD CONFIG_SPEED\n",
+                "sdkconfig.defaults": "CONFIG_OLD=9\n",
+            },
+            "9",
+        ),
+        (
+            {
+                "main/Kconfig": SOURCED,
+                "CMakeLists.txt": 'set(SDKCONFIG_DEFAULTS "a;b/c")\n' + TOP,
+                "a": "CONFIG_SPEED=1\n",
+                "b/c": "CONFIG_SPEED=2\n",
+                "b/c.esp32": "CONFIG_SPEED=3\n",
+                "sdkconfig.defaults": "CONFIG_SPEED=4\n",
+            },
+            "3",
+        ),
+        (
+            {
+                "main/Kconfig": SOURCED,
+                "CMakeLists.txt": "set(SDKCONFIG ${CMAKE_SOURCE_DIR}/of/it)\n" + TOP,
+                "of/it": "CONFIG_SPEED=11\n",
+                "sdkconfig": "CONFIG_SPEED=4\n",
+            },
+            "11",
+        ),
+        (
+            {
+                "components/a/CMakeLists.txt": "idf_component_register()",
+                "components/a/Kconfig.projbuild": SOURCED,
+            },
+            "5",
+        ),
+    ],
+)
+def test_field_options_come_from_all_the_files_that_idf_py_reads(
+    tmp_path: Path, files: Mapping[str, str], value: str
+) -> None:
+    """Sourced files, any case of the name, prompts apart, lists of defaults by chip, renamed options."""
+    assert configured(tmp_path, files).values["SPEED"] == value
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ({"main/Kconfig.projbuild": "config A\n    def_bool y\n"}, r"main/Kconfig\.projbuild:2: .*def_bool"),
+        ({"main/Kconfig": 'source "gone"\n'}, r"gone.* not found"),
+        ({"main/Kconfig": "config A\n    bool\n    default y if !A\n"}, "Dependency loop"),
+        ({"sdkconfig.defaults": "garbage\n"}, r"sdkconfig\.defaults:1: 'garbage' is no option"),
+        (
+            {"CMakeLists.txt": "set(SDKCONFIG_DEFAULTS gone)\n" + TOP},
+            r"CMakeLists\.txt:3 .*gone, which is not",
+        ),
+        (
+            {
+                "sdkconfig.defaults": "CONFIG_ESPTOOLPY_FLASHSIZE_16MB=y\n"
+                'CONFIG_PARTITION_TABLE_CUSTOM=y\nCONFIG_PARTITION_TABLE_CUSTOM_FILENAME="a.csv"\n'
+            },
+            r"CUSTOM_FILENAME names .*a\.csv, which is not there",
+        ),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # kconfiglib leaves files open
+def test_field_what_cannot_be_read_ends_the_build(
+    tmp_path: Path, files: Mapping[str, str], words: str
+) -> None:
+    """The sentence has file and line, as esp-idf-kconfig or CMake says them."""
+
+    def read() -> None:
+        project = find_project(written(tmp_path, files))
+        found = configure(project, TOOL_FIRMWARE / "host", say=lambda _: None)
+        partitions_csv(project, found, lambda _: None)
+
+    with pytest.raises(ConfigError, match=words):
+        read()
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ({"sdkconfig.defaults": "CONFIG_BT_ENABLED=y\n"}, "BT_ENABLED of no Kconfig file here"),
+        (
+            {"main/Kconfig": 'config A\n    bool "A"\n    depends on SOC_BT_SUPPORTED\n'},
+            "ask for SOC_BT_SUPPORTED",
+        ),
+        (
+            {"main/Kconfig": SOURCED, "sdkconfig.defaults": "CONFIG_SPEED=fast\n"},
+            "'fast' is invalid for SPEED",
+        ),
+        ({"partitions.csv": ""}, "partitions.csv is taken; idf.py does so with CONFIG_"),
+        (
+            {"sdkconfig.defaults": "CONFIG_PARTITION_TABLE_TWO_OTA=y\n", "partitions.csv": ""},
+            "two slots instead of CONFIG_PARTITION_TABLE_TWO_OTA",
+        ),
+    ],
+)
+def test_field_what_is_not_as_with_idf_py_is_said(
+    tmp_path: Path, files: Mapping[str, str], words: str
+) -> None:
+    """An option that nothing here knows, a value that does not fit, another partition table."""
+    said: list[str] = []
+    project = find_project(written(tmp_path, files))
+    partitions_csv(project, configure(project, TOOL_FIRMWARE / "host", say=said.append), said.append)
+    assert words in "\n".join(said)
+
+
+def test_the_table_has_the_name_that_the_options_give(tmp_path: Path) -> None:
+    """CONFIG_PARTITION_TABLE_CUSTOM_FILENAME is below the project; its words do not build the host anew."""
+    options = 'CONFIG_PARTITION_TABLE_CUSTOM=y\nCONFIG_PARTITION_TABLE_CUSTOM_FILENAME="parts/8mb.csv"\n'
+    files = {"sdkconfig.defaults": options, "parts/8mb.csv": "", "partitions.csv": ""}
+    found = configured(tmp_path, files)
+    assert partitions_csv(find_project(tmp_path), found, print) == tmp_path / "parts" / "8mb.csv"
+    assert not [name for name in found.changed if name.startswith("PARTITION")]
+
+
+def test_field_options_of_esp_idf_come_from_idf_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where IDF_PATH has Kconfig files they are read with the project's, and the build says so."""
+    idf = tmp_path / "idf"
+    sources = "".join(f'source "$COMPONENT_KCONFIGS_{name}SOURCE_FILE"\n' for name in ("PROJBUILD_", ""))
+    target = 'mainmenu "it"\nconfig IDF_TARGET\n    string\n    default "$IDF_TARGET"\n'
+    of_idf = (
+        'config BT_ENABLED\n    bool "BT"\n    depends on IDF_TARGET = "esp32"\n'
+        "config OF_BT\n    int\n    default 3\n"
+    )
+    written(
+        idf,
+        {
+            "Kconfig": f"{target}{sources}",
+            "components/bt/Kconfig": of_idf,
+            "sdkconfig.rename": "CONFIG_BLUE CONFIG_BT_ENABLED\n",
+        },
+    )
+    monkeypatch.setenv("IDF_PATH", str(idf))
+    said: list[str] = []
+    files = {
+        "sdkconfig.defaults": "CONFIG_BLUE=y\nCONFIG_TYPO=y\n",
+        "main/Kconfig": 'config A\n    bool "A"\n    default BT_ENABLED\n',
+    }
+    found = configured(tmp_path / "project", files, said)
+    assert (found.values["BT_ENABLED"], found.values["A"], found.of_project["OF_BT"]) == ("y", "y", "3")
+    assert "TYPO that no Kconfig file has: not used" in "\n".join(said)
+    assert f"ESP-IDF's of {idf}" in "\n".join(said)
+
+
+def test_options_are_written_as_a_header() -> None:
+    """y is 1, n is not defined, numbers stay, texts are quoted, also those of digits and with quotes."""
+    values = {"A": "y", "B": "n", "N": "0x1F", "TEXT": "42", "SAYS": 'a "b"', "EMPTY": ""}
+    header = sdkconfig_header(values, frozenset({"TEXT", "SAYS", "EMPTY"}))
+    assert [line for line in header.splitlines() if line.startswith("#define")] == [
+        "#define CONFIG_A 1", '#define CONFIG_EMPTY ""', "#define CONFIG_N 0x1F",
+        '#define CONFIG_SAYS "a \\"b\\""', '#define CONFIG_TEXT "42"',
+    ]  # fmt: skip
 
 
 def test_a_folder_without_a_project_is_refused(tmp_path: Path) -> None:
     """What is missing is named."""
     with pytest.raises(ConfigError, match=r"it lacks a CMakeLists\.txt with project\(\)"):
         find_project(tmp_path)
-    (tmp_path / "CMakeLists.txt").write_text("project(pump)\n")
+    (tmp_path / "CMakeLists.txt").write_text(TOP)
     with pytest.raises(ConfigError, match=r"it lacks main/CMakeLists\.txt"):
         find_project(tmp_path)
 
@@ -114,19 +308,20 @@ def test_a_component_of_idf_path_needs_idf_path(tmp_path: Path, monkeypatch: pyt
     monkeypatch.delenv("IDF_PATH", raising=False)
     main = tmp_path / "main"
     main.mkdir()
-    (tmp_path / "CMakeLists.txt").write_text("project(pump)\n")
+    (tmp_path / "CMakeLists.txt").write_text(TOP)
     (main / "CMakeLists.txt").write_text('idf_component_register(SRCS "main.c")\n')
     (main / "idf_component.yml").write_text("dependencies:\n  common:\n    path: ${IDF_PATH}/common\n")
     with pytest.raises(ConfigError, match=r"main/idf_component\.yml takes a component from IDF_PATH"):
         find_project(tmp_path)
     monkeypatch.setenv("IDF_PATH", str(tmp_path))
-    with pytest.raises(ConfigError, match=r"names a component in .*/common, which is not there"):
+    with pytest.raises(ConfigError, match=r"names a component in .*/common, which has no CMakeLists"):
         find_project(tmp_path)
     (tmp_path / "common").mkdir()
+    (tmp_path / "common" / "CMakeLists.txt").write_text("idf_component_register()\n")
     (main / "idf_component.yml").write_text(
         "dependencies:\n  common:\n    path: ${IDF_PATH}/common\n  espressif/led:\n    version: '1'\n"
         "  espressif/other:\n    version: '1'\n    rules:\n      - if: 'target in [esp32h2]'\n"
     )
     project = find_project(tmp_path)
-    assert project.components == (main, (tmp_path / "common").resolve())
+    assert project.components == ((tmp_path / "common").resolve(), main)
     assert project.from_registry == ("espressif/led",)

@@ -18,8 +18,8 @@ from typing import Any
 
 from hil.base.errors import ConfigError
 from hil.base.flash_command import LABEL
+from hil.base.idf_project import is_idf_project
 from hil.base.paths import PROJECT_FILE
-from hil.base.project import is_idf_project
 from hil.base.reading import IMAGE_MOST_BYTES, SETTINGS_MOST_BYTES, read_at_most
 
 DEFAULT_TICK_HZ = 1000

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hil.base.errors import ConfigError
+from hil.base.idf_project import read_record
 from hil.boards.firmware.build import (
     BUILD_ROOT,
     FIRMWARE_DIR,
@@ -23,7 +24,7 @@ from hil.boards.firmware.build import (
 )
 from hil.boards.firmware.build_folder import TICKS_HZ
 from hil.boards.firmware.failure import RefusedSourcesError
-from hil.boards.firmware.image import build_image_dir
+from hil.boards.firmware.image import FLASH_SIZE, build_image_dir
 from hil.boards.firmware.product.chip import build_for_chip
 from hil.boards.firmware.product.needs import Needs, find_needs, told
 from hil.boards.firmware.product.project import (
@@ -38,6 +39,10 @@ from hil.boards.firmware.product.stubs import write_stubs
 from hil.store.files import short_path
 
 TICK = "FREERTOS_HZ"
+FLASH_SIZES = ("1MB", "2MB", "4MB", "8MB", "16MB")
+_TABLES = tuple(
+    f"PARTITION_TABLE_{name}" for name in ("SINGLE_APP", "SINGLE_APP_LARGE", "TWO_OTA", "TWO_OTA_LARGE")
+)
 Publish = Callable[[Path], Path]
 
 
@@ -121,12 +126,14 @@ def build_product(
         )
     chip = target.removeprefix(VIRTUAL_PREFIX)
     project = find_project(folder, chip=chip)
-    configuration = configure(project, FIRMWARE_DIR / "host", sdkconfig, chip=chip)
-    version = project_version(project.folder, configuration.values, say, of_git=of_git)
+    configuration = configure(project, FIRMWARE_DIR / "host", sdkconfig, chip=chip, say=say)
+    version = project_version(project, configuration.values, of_git=of_git)
     tree = _tree(project, configuration, chip, build_root, tree_root or build_root)
     with locked(tree.host.lock, project.name, say):
-        _prepare(project, configuration, tree)
+        _prepare(project, configuration, version, tree)
         tree.host.configure()
+        for what in read_record(tree.work / "record").left_out:
+            say(f"no effect here: {what}")
         needs = find_needs(tree.host.folder / "compile_commands.json", project.components, tree.work)
         if stubs and needs.any:
             write_stubs(needs, stubs)
@@ -145,9 +152,41 @@ def build_product(
             project=project.name,
             version=version,
             tick_hz=int(configuration.values[TICK]),
-            partitions_csv=project.partitions_csv or FIRMWARE_DIR / "partitions.csv",
+            partitions_csv=partitions_csv(project, configuration, say),
+            table_offset=int(configuration.values["PARTITION_TABLE_OFFSET"], 0),
+            flash_size=_flash_size(configuration),
         )
         return publish(tree.image_dir) if publish else tree.image_dir
+
+
+def partitions_csv(project: Project, configuration: Configuration, say: Say) -> Path:
+    """Return the table that a product is flashed with, and say where it is not what idf.py would take."""
+    values, given = configuration.values, configuration.given
+    named = project.folder / values.get("PARTITION_TABLE_CUSTOM_FILENAME", "partitions.csv")
+    if values.get("PARTITION_TABLE_CUSTOM") == "y":
+        if not named.is_file():
+            raise RefusedSourcesError(
+                f"CONFIG_PARTITION_TABLE_CUSTOM_FILENAME names {named}, which is not there."
+            )
+        return named
+    chosen = next((name for name in sorted(given) if name in _TABLES and values.get(name) == "y"), "")
+    if not chosen and named.is_file():
+        say(f"partitions: {named} is taken; idf.py does so with CONFIG_PARTITION_TABLE_CUSTOM=y alone")
+        return named
+    instead = f" instead of CONFIG_{chosen}" if chosen else ""
+    say(f"partitions: hil's own two slots{instead}")
+    return FIRMWARE_DIR / "partitions.csv"
+
+
+def _flash_size(configuration: Configuration) -> str:
+    """Return the flash that a product is for; a virtual board has room for 16 MB. Raises ConfigError."""
+    size = configuration.values.get("ESPTOOLPY_FLASHSIZE", FLASH_SIZE)
+    if size not in FLASH_SIZES:
+        raise RefusedSourcesError(
+            f"CONFIG_ESPTOOLPY_FLASHSIZE is {size}: a virtual board has {FLASH_SIZES[-1]} at most.",
+            next_step="build the table for it with --sdkconfig, or measure on a chip.",
+        )
+    return max(size, FLASH_SIZE, key=FLASH_SIZES.index)
 
 
 def _refuse(coverage: Coverage, say: Say, *, report: bool) -> None:
@@ -178,7 +217,7 @@ def _tree(
     folder = tree_root / f"product-{chip}-{key}"
     work = build_root / "products" / f"{project.name}-{chip}"
     config_dir = folder.with_name(f"{folder.name}.config")
-    _write(config_dir / "host_options.h", sdkconfig_header(host_config, configuration.options))
+    _write(config_dir / "host_options.h", sdkconfig_header(host_config, configuration.texts))
     options = [
         f"-DIDF_TARGET={chip}",
         f"-DHIL_TICK_HZ={tick_hz if tick_hz != 1000 else ''}",
@@ -192,14 +231,16 @@ def _tree(
     )
 
 
-def _prepare(project: Project, configuration: Configuration, tree: _Tree) -> None:
+def _prepare(project: Project, configuration: Configuration, version: str, tree: _Tree) -> None:
     shutil.rmtree(tree.work, ignore_errors=True)
     options = tree.work / "product_options.h"
-    _write(options, sdkconfig_header(configuration.of_project, configuration.options))
+    _write(options, sdkconfig_header(configuration.of_project, configuration.texts))
     lines = [
         f'set(PRODUCT_NAME "{project.name}")',
         f'set(PRODUCT_DIR "{project.folder}")',
+        f'set(PRODUCT_VERSION "{version}")',
         f'set(PRODUCT_OPTIONS "{options}")',
+        f'set(HIL_RECORD "{tree.work / "record"}")',
         f"set(PRODUCT_COMPONENTS {_quoted(project.components)})",
         *_cmake_options(configuration.values),
     ]

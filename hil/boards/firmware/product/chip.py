@@ -14,8 +14,8 @@ from pathlib import Path
 from hil.base.errors import ConfigError
 from hil.boards.firmware.build import Say, locked
 from hil.boards.firmware.build_folder import build_target, image_sha256
-from hil.boards.firmware.product.kconfig import read_settings
-from hil.boards.firmware.product.project import project_name
+from hil.boards.firmware.product.kconfig import assigned
+from hil.boards.firmware.product.project import Project, find_project
 from hil.boards.firmware.revision import run_step
 from hil.store.files import short_path
 
@@ -38,7 +38,8 @@ def build_for_chip(
         ConfigError: ESP-IDF is missing, a build that failed (its first error, its log), or one whose image is
             of another chip or carries no digest.
     """
-    name = project_name(folder)
+    project = find_project(folder, chip=target)
+    name = project.name
     if not shutil.which("idf.py"):
         raise ConfigError(
             f"building {name} for {target} needs ESP-IDF, and idf.py is not on PATH.",
@@ -49,7 +50,7 @@ def build_for_chip(
     with locked(build_root / f"{name}-{target}.lock", f"{name} for {target}", say):
         _forget_other_sources(build_dir, folder)
         say(f"Building {name} for {target} in {short_path(build_dir)} with idf.py")
-        options = _sdkconfig(folder, target, sdkconfig, build_root / f"{name}-{target}")
+        options = _sdkconfig(project, target, sdkconfig, build_root / f"{name}-{target}")
         run_step(
             (
                 "idf.py", "-B", str(build_dir.absolute()), f"-DIDF_TARGET={target}",
@@ -82,20 +83,20 @@ def _forget_other_sources(build_dir: Path, folder: Path) -> None:
         shutil.rmtree(build_dir)
 
 
-def _sdkconfig(folder: Path, target: str, more: Path | None, stem: Path) -> Path:
+def _sdkconfig(project: Project, target: str, more: Path | None, stem: Path) -> Path:
     """Return the sdkconfig to build with: begun with the project's own, where it is of this target.
 
     ESP-IDF would not change one that was made of other options or defaults, so what it was made of is in its
     name.
     """
-    own = folder / "sdkconfig"
+    own = Path(project.cmake.says["sdkconfig"][0])
     text = own.read_text(encoding="utf-8") if own.is_file() else ""
-    if read_settings(text).get("IDF_TARGET", "esp32") != target:
+    if text and assigned(own).get("IDF_TARGET", '"esp32"') != f'"{target}"':
         text = ""
     text += more.read_text(encoding="utf-8") if more else ""
-    named = ("CMakeLists.txt", "sdkconfig.*", "main/Kconfig*", "components/*/Kconfig*")
-    files = [path for name in named for path in sorted(folder.glob(name)) if path.name != "sdkconfig.old"]
-    made_of = b"\0".join([text.encode(), *(path.read_bytes() for path in files)])
+    kconfigs = [path for folder in project.components for path in sorted(folder.glob("[Kk]config*"))]
+    files = [project.folder / "CMakeLists.txt", *project.settings(target), *kconfigs]
+    made_of = b"\0".join([text.encode(), *(path.read_bytes() for path in files if path != own)])
     path = stem.with_name(f"{stem.name}-{hashlib.sha256(made_of).hexdigest()[:8]}.sdkconfig")
     if text and not path.is_file():
         path.write_text(text, encoding="utf-8")

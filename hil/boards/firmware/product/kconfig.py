@@ -1,238 +1,275 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A project's configuration: the options of its Kconfig files, with their defaults and its ``sdkconfig``.
+"""A project's options, as Espressif's esp-idf-kconfig reads them from Kconfig and sdkconfig.
 
-As much of Kconfig as projects use: ``config``, ``choice``, ``menu``, ``if``, ``depends on``, ``default``,
-``select`` and ``rsource``. Source: ESP-IDF Programming Guide, "Project Configuration"; esp-idf-kconfig,
-"Kconfig language".
+ESP-IDF's own Kconfig files are those in IDF_PATH. Without it a table has ESP-IDF's options with the values of
+the host: firmware/host/product/Kconfig, and an entry for each other option that the host has or a file sets.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from hil.base.errors import ConfigError
+import esp_kconfiglib.core
+import esp_kconfiglib.deprecated
+from esp_kconfiglib.core import BOOL, STRING, Kconfig, KconfigError
 
-PASSES_MAX = 8  # an option may depend on one that comes later
+from hil.boards.firmware.failure import RefusedSourcesError
 
-_TOKEN = re.compile(r'\s*(&&|\|\||!=|<=|>=|[!=()<>]|"[^"]*"|[\w.$-]+)')
-_SETTING = re.compile(r"CONFIG_(\w+)=(.*)")
-_UNSET = re.compile(r"# CONFIG_(\w+) is not set")
-
-
-@dataclass
-class Option:
-    name: str
-    kind: str = "bool"
-    conditions: list[str] = field(default_factory=list)
-    defaults: list[tuple[str, str]] = field(default_factory=list)  # value, condition
-    selects: list[tuple[str, str]] = field(default_factory=list)  # name, condition
-    choice: Option | None = None  # of which it is a member
-    members: list[Option] = field(default_factory=list)
+NAMED = 5  # of the options that a sentence lists
+_SET = re.compile(r"^\s*(?:CONFIG_(\w+)=(.*?)|# CONFIG_(\w+) is not set)\s*$", re.MULTILINE)
+_DEPRECATED = re.compile(r"^# Deprecated options.*?^# End of deprecated options", re.DOTALL | re.MULTILINE)
+_NAME = re.compile(r"[A-Z][A-Z0-9_]+")
+_MALFORMED = re.compile(r"(\S+?:\d+): ignoring malformed line (.*)")
 
 
-def read_settings(text: str) -> dict[str, str]:
-    """Return the values of a file ``sdkconfig`` or ``sdkconfig.defaults``; ``n`` for one that is not set."""
-    values = {}
-    for line in text.splitlines():
-        if found := _SETTING.match(line.strip()):
-            values[found[1]] = found[2].strip().strip('"')
-        elif found := _UNSET.match(line.strip()):
-            values[found[1]] = "n"
-    return values
+@dataclass(frozen=True)
+class Options:
+    """``values`` of all options that have one, ``texts`` the names of strings.
+
+    ``given`` are options that a file sets or the project's own Kconfig files define.
+    """
+
+    values: Mapping[str, str]
+    texts: frozenset[str]
+    given: frozenset[str]
 
 
-def read_options(paths: list[Path]) -> list[Option]:
-    """Return the options of Kconfig files, in order."""
-    options: list[Option] = []
-    for path in paths:
-        _Reader(options).read(path)
+@dataclass(frozen=True)
+class Table:
+    """What the host says of ESP-IDF's options: ``fixed`` by the chip, ``values``, and
+    ``kconfig``, a file of its choices."""
+
+    fixed: Mapping[str, str]
+    values: Mapping[str, str]
+    kconfig: Path
+
+
+def idf_with_kconfig() -> Path | None:
+    """Return the ESP-IDF in IDF_PATH where it has Kconfig files."""
+    idf = Path(os.environ.get("IDF_PATH", ""))
+    return idf if os.environ.get("IDF_PATH") and (idf / "Kconfig").is_file() else None
+
+
+def read_options(
+    folders: Sequence[Path],
+    settings: Sequence[Path],
+    table: Table,
+    *,
+    project: Path,
+    chip: str,
+    say: Callable[[str], object],
+) -> Options:
+    """Return the options of the components in ``folders``, with the values of ``settings`` one after another.
+
+    Raises RefusedSourcesError for what esp-idf-kconfig cannot read; what it changes or ignores is said.
+    """
+    idf = idf_with_kconfig()
+    notes = _Notes()
+    try:
+        with (
+            tempfile.TemporaryDirectory() as work,
+            _environment(_variables(Path(work), idf, project, chip)),
+            _logged(notes),
+        ):
+            options = _Reader(Path(work), idf, folders, table, notes).read(settings, chip)
+    except (KconfigError, OSError, RuntimeError) as error:
+        sentence = f"the options of {project} cannot be read: {_one_line(str(error))}"
+        raise RefusedSourcesError(sentence) from error
+    if malformed := next(filter(None, map(_MALFORMED.search, notes)), None):
+        raise RefusedSourcesError(
+            f"{malformed[1]}: {malformed[2]} is no option.",
+            next_step="write CONFIG_NAME=value, # CONFIG_NAME is not set, or a comment.",
+        )
+    for note in dict.fromkeys(filter(None, notes)):
+        say(f"options: {note}")
     return options
 
 
-def evaluate(options: list[Option], base: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
-    """Return each option's value, on top of ``base``: what is ``given``, where it can be, else its default.
+class _Notes(list[str]):
+    """Stands in for esp-idf-kconfig's logger: whatever the level, it is noted."""
 
-    Raises:
-        ConfigError: the conditions go round in a circle.
-    """
-    values = {**base, **given}
-    for option in options:
-        values.setdefault(option.name, "n")
-    before: dict[str, str] = {}
-    for _ in range(PASSES_MAX):
-        selected = _selected(options, values)
-        for option in options:
-            _settle(option, values, {**given, **selected})
-        values.update(selected)
-        if values == before:
-            return values
-        before = dict(values)
-    raise ConfigError(
-        "the options of the project's Kconfig files depend on each other in a circle.",
-        next_step="write their values to sdkconfig.defaults.",
-    )
+    def __getattr__(self, level: str) -> Callable[..., None]:
+        return lambda text, **_: self.append(_one_line(str(text).replace("\\[", "[")))
 
 
-def _selected(options: list[Option], values: Mapping[str, str]) -> dict[str, str]:
-    chosen = [option for option in options if values.get(option.name) == "y"]
-    pairs = [pair for option in chosen for pair in option.selects]
-    return {name: "y" for name, condition in pairs if _true(condition, values)}
-
-
-def _settle(option: Option, values: dict[str, str], given: Mapping[str, str]) -> None:
-    holds = all(_true(condition, values) for condition in option.conditions)
-    if option.members:
-        _choose(option, values, given, visible=holds)
-    elif option.choice is None:
-        values[option.name] = given.get(option.name, _default(option, values)) if holds else "n"
-
-
-def _choose(choice: Option, values: dict[str, str], given: Mapping[str, str], *, visible: bool) -> None:
-    can_be = [
-        member
-        for member in choice.members
-        if visible and all(_true(condition, values) for condition in member.conditions)
-    ]
-    wanted = [member.name for member in can_be if given.get(member.name) == "y"]
-    wanted += [value for value, condition in choice.defaults if _true(condition, values)]
-    names = [member.name for member in can_be]
-    chosen = next((name for name in wanted if name in names), names[0] if names else None)
-    for member in choice.members:
-        values[member.name] = "y" if member.name == chosen else "n"
-
-
-def _default(option: Option, values: Mapping[str, str]) -> str:
-    for value, condition in option.defaults:
-        if _true(condition, values):
-            if value.startswith('"'):
-                return value.strip('"')
-            if option.kind == "bool" and value not in ("y", "n"):
-                return "y" if _true(value, values) else "n"
-            return values.get(value, value)
-    return {"bool": "n", "string": ""}.get(option.kind, "0")
-
-
-def _true(expression: str, values: Mapping[str, str]) -> bool:
-    tokens = _TOKEN.findall(expression)
-    return _either(tokens, values) if tokens else True
-
-
-def _either(tokens: list[str], values: Mapping[str, str]) -> bool:
-    result = _both(tokens, values)
-    while tokens and tokens[0] == "||":
-        tokens.pop(0)
-        result = _both(tokens, values) or result
-    return result
-
-
-def _both(tokens: list[str], values: Mapping[str, str]) -> bool:
-    result = _single(tokens, values)
-    while tokens and tokens[0] == "&&":
-        tokens.pop(0)
-        result = _single(tokens, values) and result
-    return result
-
-
-def _single(tokens: list[str], values: Mapping[str, str]) -> bool:
-    word = tokens.pop(0) if tokens else "n"
-    if word == "!":
-        return not _single(tokens, values)
-    if word == "(":
-        result = _either(tokens, values)
-        if tokens:
-            tokens.pop(0)
-        return result
-    left = _value(word, values)
-    if tokens and tokens[0] in ("=", "!=", "<", ">", "<=", ">="):
-        return _compare(left, tokens.pop(0), _value(tokens.pop(0), values))
-    return left == "y"
-
-
-def _value(word: str, values: Mapping[str, str]) -> str:
-    if word.startswith('"'):
-        return word.strip('"')
-    number = re.fullmatch(r"-?(0x)?[0-9a-fA-F]+", word) and word not in values
-    return word if number or word in ("y", "n") else values.get(word, "n")
-
-
-def _compare(left: str, operator: str, right: str) -> bool:
-    if operator in ("=", "!="):
-        return (left == right) == (operator == "=")
+@contextlib.contextmanager
+def _logged(notes: _Notes) -> Iterator[None]:
+    modules = (esp_kconfiglib.core, esp_kconfiglib.deprecated)
+    before = [module.log for module in modules]
+    for module in modules:
+        module.log = notes
     try:
-        low, high = int(left, 0), int(right, 0)
-    except ValueError:
-        return False
-    return {"<": low < high, ">": low > high, "<=": low <= high, ">=": low >= high}[operator]
+        yield
+    finally:
+        for module, log in zip(modules, before, strict=True):
+            module.log = log
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _variables(work: Path, idf: Path | None, project: Path, chip: str) -> dict[str, str]:
+    return {
+        "IDF_TARGET": chip,
+        "IDF_PATH": str(idf or os.environ.get("IDF_PATH", "")),
+        "PROJECT_DIR": str(project),
+        "IDF_TOOLCHAIN": "gcc",
+        "IDF_ENV_FPGA": "",
+        "IDF_MINIMAL_BUILD": "n",
+        "KCONFIG_PROMPTLESS_NO_WARN": "IDF_TARGET",
+        "COMPONENT_KCONFIGS_SOURCE_FILE": str(work / "kconfigs.in"),
+        "COMPONENT_KCONFIGS_PROJBUILD_SOURCE_FILE": str(work / "kconfigs_projbuild.in"),
+    }
+
+
+@contextlib.contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    before = dict(os.environ)
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 class _Reader:
-    """Reads Kconfig files into ``options``; the blocks around a line are a stack of conditions."""
+    """Reads a tree of Kconfig files in ``work``, whose root is ESP-IDF's or has the table."""
 
-    def __init__(self, options: list[Option]) -> None:
-        self.options = options
-        self.blocks: list[list[str]] = []
-        self.choice: Option | None = None
-        self.option: Option | None = None
+    def __init__(
+        self, work: Path, idf: Path | None, folders: Sequence[Path], table: Table, notes: list[str]
+    ) -> None:
+        self._work, self._idf, self._folders, self._table, self.notes = work, idf, folders, table, notes
+        self._components = sorted(path for path in idf.glob("components/*") if path.is_dir()) if idf else []
 
-    def read(self, path: Path) -> None:
-        for line in _lines(path.read_text(encoding="utf-8")):
-            word, _, rest = line.partition(" ")
-            self._line(path, word, rest.strip())
-
-    def _line(self, path: Path, word: str, rest: str) -> None:
-        if word in ("config", "menuconfig", "choice"):
-            self._begin(word, rest)
-        elif word in ("menu", "if"):
-            self.option = None
-            self.blocks.append([rest] if word == "if" else [])
-        elif word in ("endmenu", "endif") and self.blocks:
-            self.option = None
-            self.blocks.pop()
-        elif word == "endchoice":
-            self.choice = self.option = None
-        elif word in ("rsource", "orsource") and "$" not in rest:
-            for found in sorted(path.parent.glob(rest.strip('"'))):
-                self.read(found)
+    def read(self, settings: Sequence[Path], chip: str) -> Options:
+        own = self._names_of_project()
+        given = {name: value for path in settings for name, value in assigned(path).items()}
+        if self._idf:
+            self._write_sources((*self._components, *self._folders))
+            root = self._idf / "Kconfig"
+            self.notes.append(f"ESP-IDF's of {self._idf}, and the project's")
         else:
-            self._attribute(word, rest)
+            renames = " ".join(path.read_text(encoding="utf-8") for path in self._renames(chip))
+            old = {name for name in given if re.search(rf"^CONFIG_{name}\s", renames, re.MULTILINE)}
+            root = self._root_with_table(own | old, given)
+        kconfig = Kconfig(str(root), parser_version=1, print_report=False)
+        kconfig.load_rename_files([str(path) for path in self._renames(chip)])
+        if self._idf:
+            self._load(kconfig, self._written("host", self._table.values))
+        for path in settings:
+            self._load(kconfig, path)
+        self._tell_unknown(kconfig)
+        renamed = {kconfig.deprecated_options.get_new_option(name) or name for name in given}
+        symbols = {symbol.name: symbol for symbol in kconfig.unique_defined_syms}
+        return Options(
+            {name: text for name, symbol in symbols.items() if (text := _value(symbol)) is not None},
+            frozenset(name for name, symbol in symbols.items() if symbol.orig_type == STRING),
+            frozenset((own | renamed) & symbols.keys()),
+        )
 
-    def _begin(self, word: str, name: str) -> None:
-        around = [condition for block in self.blocks for condition in block]
-        self.option = Option(name or f"choice{len(self.options)}", conditions=around)
-        if word == "choice":
-            self.choice = self.option
-        elif self.choice is not None:
-            self.option.choice = self.choice
-            self.choice.members.append(self.option)
-        self.options.append(self.option)
+    def _names_of_project(self) -> set[str]:
+        self._write_sources(self._folders)
+        root = self._work / "Kconfig"
+        root.write_text(f'mainmenu "project"\n{self._sourced()}', encoding="utf-8")
+        return {symbol.name for symbol in Kconfig(str(root), parser_version=1).unique_defined_syms}
 
-    def _attribute(self, word: str, rest: str) -> None:
-        value, _, condition = rest.partition(" if ")
-        if word == "depends":
-            needed = rest.removeprefix("on").strip()
-            conditions = self.option.conditions if self.option else self.blocks[-1] if self.blocks else []
-            conditions.append(needed)
-        elif self.option is None:
-            return
-        elif word in ("bool", "int", "hex", "string", "float"):
-            self.option.kind = word
-        elif word == "default":
-            self.option.defaults.append((value.strip(), condition.strip()))
-        elif word in ("select", "imply"):
-            self.option.selects.append((value.strip(), condition.strip()))
+    def _sourced(self) -> str:
+        return "".join(f'source "{self._work / name}.in"\n' for name in ("kconfigs_projbuild", "kconfigs"))
+
+    def _write_sources(self, folders: Sequence[Path]) -> None:
+        for name, ending in (("kconfigs", "kconfig"), ("kconfigs_projbuild", "kconfig.projbuild")):
+            files = [
+                path for folder in folders for path in sorted(folder.iterdir())
+                if path.name.lower() == ending and path.is_file()
+            ]  # fmt: skip
+            text = "".join(f'source "{path}"\n' for path in files)
+            (self._work / f"{name}.in").write_text(text, encoding="utf-8")
+
+    def _root_with_table(self, own: set[str], given: Mapping[str, str]) -> Path:
+        asked = self._table.kconfig.read_text(encoding="utf-8")
+        known = own | set(re.findall(r"^\s*config (\w+)", asked, re.MULTILINE))
+        host = {**self._table.values, **self._table.fixed}
+        lines = [
+            _entry(name, value, settable=name not in self._table.fixed)
+            for name, value in host.items()
+            if name not in known
+        ]
+        alone = {name: value for name, value in given.items() if name not in known | host.keys()}
+        lines += [_entry(name, value, settable=True) for name, value in alone.items()]
+        if alone:
+            self.notes.append(
+                f"{_listed(alone)} of no Kconfig file here, without an ESP-IDF in IDF_PATH: taken as written"
+            )
+        root = self._work / "Kconfig"
+        root.write_text(f'mainmenu "project"\n{asked}{"".join(lines)}{self._sourced()}', encoding="utf-8")
+        return root
+
+    def _renames(self, chip: str) -> Iterator[Path]:
+        for folder in (*([self._idf] if self._idf else []), *self._components, *self._folders):
+            for name in ("sdkconfig.rename", f"sdkconfig.rename.{chip}"):
+                if (folder / name).is_file():
+                    yield folder / name
+
+    def _written(self, name: str, values: Mapping[str, str]) -> Path:
+        path = self._work / name
+        path.write_text("".join(f"CONFIG_{key}={value}\n" for key, value in values.items()), "utf-8")
+        return path
+
+    def _load(self, kconfig: Any, path: Path) -> None:
+        """Load a file as kconfgen does: an empty value is n."""
+        text = path.read_text(encoding="utf-8-sig")
+        (self._work / path.name).write_text(re.sub(r"=[ \t\r]*$", "=n", text, flags=re.MULTILINE), "utf-8")
+        kconfig.load_config(str(self._work / path.name), replace=False, print_report=False)
+        missing = dict(kconfig.missing_syms).keys() & assigned(path).keys()
+        if missing and path.parent != self._work:
+            self.notes.append(f"{path} sets {_listed(sorted(missing))} that no Kconfig file has: not used")
+
+    def _tell_unknown(self, kconfig: Any) -> None:
+        """Say which options the project's conditions ask for and nobody defines: they are n."""
+        named = {name for name, symbol in kconfig.syms.items() if not symbol.nodes and _NAME.fullmatch(name)}
+        asked = " ".join(
+            path.read_text(encoding="utf-8")
+            for folder in self._folders
+            for path in folder.glob("[Kk]config*")
+        )
+        unknown = sorted(name for name in named if re.search(rf"\b{name}\b", asked))
+        if unknown:
+            self.notes.append(f"conditions ask for {_listed(unknown)} of no Kconfig file here: n")
 
 
-def _lines(text: str) -> Iterator[str]:
-    """Yield the lines that say something: without comments and the texts under ``help``."""
-    help_indent = None
-    for line in re.sub(r"\\\n", " ", text).expandtabs().splitlines():
-        stripped = line.strip()
-        indent = len(line) - len(line.lstrip())
-        if help_indent is not None and (not stripped or indent > help_indent):
-            continue
-        help_indent = indent if stripped in ("help", "---help---") else None
-        if stripped and not stripped.startswith(("#", "comment ")) and help_indent is None:
-            yield re.sub(r"\s+#.*$", "", stripped)
+def _listed(names: Sequence[str] | Mapping[str, str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(list(names)[:NAMED]) + more
+
+
+def assigned(path: Path) -> dict[str, str]:
+    """Return what a file ``sdkconfig`` or ``sdkconfig.defaults`` sets, as written; n for what is not set."""
+    text = _DEPRECATED.sub("", path.read_text(encoding="utf-8-sig"))
+    return {found[1] or found[3]: found[2] or "n" for found in _SET.finditer(text)}
+
+
+def _entry(name: str, value: str, *, settable: bool) -> str:
+    prompt = f' "{name}"' if settable else ""
+    return f"config {name}\n    {_kind(value)}{prompt}\n    default {value}\n"
+
+
+def _kind(value: str) -> str:
+    if value.startswith('"'):
+        return "string"
+    return "bool" if value in ("y", "n") else "hex" if value.startswith("0x") else "int"
+
+
+def _value(symbol: Any) -> str | None:
+    """Return an option's value as sdkconfig has it; None where it has none, y or n of a bool."""
+    if symbol.orig_type == BOOL:
+        return str(symbol.str_value)
+    return str(symbol.str_value) if symbol.config_string else None

@@ -6,24 +6,22 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from ruamel.yaml import YAML
 
 from hil.base.errors import ConfigError
+from hil.base.idf_project import CMakeFilesError, CMakeProject, Component, read_cmake
 from hil.boards.firmware.failure import RefusedSourcesError
-from hil.boards.firmware.product.kconfig import Option, evaluate, read_options, read_settings
+from hil.boards.firmware.product.kconfig import Table, assigned, read_options
 
-_EXTRA_DIRS = re.compile(r"set\(\s*EXTRA_COMPONENT_DIRS\s+([^)]*)\)")
-_PROJECT = re.compile(r"^\s*project\(\s*([^\s)]+)", re.MULTILINE)
 _CONDITION = re.compile(r"(idf_version|target)\s*(not in|in|==|!=|<=|>=|<|>|~|\^)\s*(.+)")
 _VERSIONS = re.compile(r"\s*(==|!=|<=|>=|<|>|~|\^)?\s*v?(\d+(?:\.\d+)*|\*)\s*")
-_SET = re.compile(r'^\s*set\(\s*(\w+)\s+"?([^")\s]*)"?\s*(?:CACHE[^)]*)?\)', re.MULTILINE)
-_VERSION = re.compile(r"^\s*project\([^)]*\bVERSION\s+\"?([\d.]+)", re.MULTILINE)
 GIT_TIMEOUT_S = 30
 OF_HOST = ("mdns", "espressif/mdns")  # components of the registry that firmware/host has in their place
+OF_IMAGE = ("PARTITION_TABLE_CUSTOM", "ESPTOOLPY_")  # options that no source of the host asks
 IDF_VERSION = (5, 5, 4)  # whose API the host has
 MANAGED = "managed_components"  # where idf.py puts what it fetched: namespace__name
 _DEFINE = re.compile(r"#\s*define (CONFIG_\w+) (.+)")
@@ -32,71 +30,65 @@ _NOT_SET = re.compile(r"^/\* (CONFIG_\w+) is not set \*/$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Project:
-    """``components`` are folders, main first; ``from_registry`` are dependencies that are not on disk."""
+    """``components`` are folders, each after those that it requires; ``from_registry`` are not on disk.
+
+    ``cmake`` is what CMake says of its files.
+    """
 
     folder: Path
     name: str
     components: tuple[Path, ...]
     from_registry: tuple[str, ...]
+    cmake: CMakeProject
 
-    @property
-    def partitions_csv(self) -> Path | None:
-        found = self.folder / "partitions.csv"
-        return found if found.is_file() else None
+    def settings(self, chip: str) -> list[Path]:
+        """Return the files of options that idf.py reads, in its order."""
+        defaults = [Path(name) for name in self.cmake.says.get("defaults", ())]
+        beside = [named for path in defaults for named in (path, path.with_name(f"{path.name}.{chip}"))]
+        return [path for path in (*beside, Path(self.cmake.says["sdkconfig"][0])) if path.is_file()]
 
 
-def project_name(folder: Path) -> str:
-    """Return what the project in ``folder`` calls itself.
+def _read(folder: Path, chip: str, components: tuple[Path, ...] = ()) -> CMakeProject:
+    try:
+        return read_cmake(folder, chip=chip, components=components)
+    except CMakeFilesError as error:
+        raise RefusedSourcesError(error.sentence, next_step=error.next_step) from error
 
-    Raises:
-        RefusedSourcesError: it has no CMakeLists.txt of a project, or no main.
-    """
-    cmake = folder / "CMakeLists.txt"
-    text = cmake.read_text(encoding="utf-8") if cmake.is_file() else ""
-    name = _PROJECT.search(text)
-    if not name or not (folder / "main" / "CMakeLists.txt").is_file():
-        missing = "main/CMakeLists.txt" if name else "a CMakeLists.txt with project()"
+
+def project_name(folder: Path, *, chip: str = "esp32") -> str:
+    """Return what the project in ``folder`` calls itself. Raises RefusedSourcesError, as _project()."""
+    return _project(folder, chip)[0]
+
+
+def _project(folder: Path, chip: str) -> tuple[str, CMakeProject]:
+    """Return a project's name and files. Raises RefusedSourcesError: there is no project or no component."""
+    found = _read(folder, chip) if (folder / "CMakeLists.txt").is_file() else None
+    if not found or not found.name or not found.components:
+        missing = "main/CMakeLists.txt" if found and found.name else "a CMakeLists.txt with project()"
         raise RefusedSourcesError(
             f"{folder} is no ESP-IDF project: it lacks {missing}.",
             next_step="name the folder of a project, as for idf.py -C.",
         )
-    return name[1]
+    return found.name, found
 
 
-def project_version(
-    folder: Path, options: Mapping[str, str], say: Callable[[str], object], *, of_git: str | None = None
-) -> str:
-    """Return the version that a build of the project in ``folder`` has; ``of_git`` is for one that is no
-    working tree of git's: what it would say there.
+def project_version(project: Project, options: Mapping[str, str], *, of_git: str | None = None) -> str:
+    """Return the version that a build of a project has; ``of_git`` is for one that is no working tree of
+    git's: what it would say there.
 
     The order is ESP-IDF's: CONFIG_APP_PROJECT_VER, PROJECT_VER, version.txt, VERSION in project(), git's
-    word, 1. A PROJECT_VER that only CMake could work out is said, and is 1.
+    word, 1.
     """
     if options.get("APP_PROJECT_VER_FROM_CONFIG") == "y":
         return options.get("APP_PROJECT_VER", "1")
-    cmake = folder / "CMakeLists.txt"
-    text = re.sub(r"#.*", "", cmake.read_text(encoding="utf-8"))
-    before = text[: found.start()] if (found := _PROJECT.search(text)) else text
-    if re.search(r"\bPROJECT_VER\b", before):
-        if set_there := _value(before, "PROJECT_VER"):
-            return set_there
-        say(f"{cmake}: only CMake could say what PROJECT_VER is; here the version is 1")
-        return "1"
-    file = folder / "version.txt"
+    if "project_ver" in project.cmake.says:
+        return ";".join(project.cmake.says["project_ver"])
+    file = project.folder / "version.txt"
     if lines := file.read_text(encoding="utf-8").splitlines() if file.is_file() else []:
         return ";".join(line for line in lines if line)  # CMake's list of them
-    if named := _VERSION.search(text):
-        return named[1]
-    return (described(folder) if of_git is None else of_git) or "1"
-
-
-def _value(text: str, name: str) -> str:
-    """Return what the last ``set()`` of a variable says, "" where that is not known."""
-    values: dict[str, str] = {}
-    for found in _SET.finditer(text):
-        values[found[1]] = re.sub(r"\$\{(\w+)\}", lambda use: values.get(use[1], use[0]), found[2])
-    value = values.get(name, "")
-    return "" if "$" in value else value
+    if version := project.cmake.says["version"]:
+        return version[0]
+    return (described(project.folder) if of_git is None else of_git) or "1"
 
 
 def described(folder: Path, commit: str = "") -> str:
@@ -120,33 +112,48 @@ def find_project(folder: Path, *, chip: str = "esp32") -> Project:
     """Return the project in ``folder`` as it is for ``chip``, with what was fetched of the registry.
 
     Raises:
-        RefusedSourcesError: as project_name() does, or a component's path that is not there.
-        ConfigError: a component in IDF_PATH, which is not set.
+        RefusedSourcesError: no project, what CMake refuses, or a component's path that is not there.
+        ConfigError: a component in IDF_PATH, which is not set; no cmake.
     """
-    name = project_name(folder)
-    text = (folder / "CMakeLists.txt").read_text(encoding="utf-8")
-    main = folder / "main"
-    folders = [main, *_below(folder / "components"), *_extra(folder, text)]
+    name, cmake = _project(folder, chip)
+    components = {_short(one.folder): one for one in reversed(cmake.components)}
+    wanted = cmake.says["only"] or [_short(one.folder) for one in cmake.components]
+    left = [key for key in wanted if key in components and key not in cmake.says["exclude"]]
     registry: list[str] = []
-    for component in folders:  # grows by what they depend on
-        for other in _dependencies(component, folder, chip, registry):
-            if other not in folders:
-                folders.append(other)
-    return Project(folder.resolve(), name, tuple(folders), tuple(dict.fromkeys(registry)))
+    built: dict[str, Component] = {}
+    while left:
+        key = left.pop(0)
+        if key in built:
+            continue
+        built[key] = component = components[key]
+        for other in _dependencies(component.folder, folder, chip, registry):
+            if _short(other) not in components:
+                components[_short(other)] = _read(folder, chip, (other,)).components[0]
+            left.append(_short(other))
+        left += [short for word in component.requires if (short := word.rpartition("__")[2]) in components]
+    folders = tuple(component.folder for component in _required_first(built))
+    return Project(folder.resolve(), name, folders, tuple(dict.fromkeys(registry)), cmake)
 
 
-def _below(folder: Path) -> list[Path]:
-    return sorted(cmake.parent for cmake in folder.glob("*/CMakeLists.txt"))
+def _short(folder: Path) -> str:
+    """Return a component's name without its namespace of the registry."""
+    return folder.name.rpartition("__")[2]
 
 
-def _extra(folder: Path, text: str) -> list[Path]:
-    found: list[Path] = []
-    for entry in " ".join(_EXTRA_DIRS.findall(text)).replace('"', "").split():
-        path = _place(
-            folder, entry.replace("${CMAKE_CURRENT_LIST_DIR}", str(folder)), folder / "CMakeLists.txt"
-        )
-        found += [path] if (path / "CMakeLists.txt").is_file() else _below(path)
-    return found
+def _required_first(components: Mapping[str, Component]) -> Iterator[Component]:
+    """Yield components, each after those that it requires; main, which requires all, is the last."""
+    done: set[str] = set()
+
+    def visit(key: str) -> Iterator[Component]:
+        if key in done or key not in components:
+            return
+        done.add(key)
+        for word in sorted(components[key].requires):
+            yield from visit(word.rpartition("__")[2])
+        yield components[key]
+
+    for key in sorted(components, key=lambda key: key == "main"):
+        yield from visit(key)
 
 
 def _dependencies(component: Path, project: Path, chip: str, registry: list[str]) -> list[Path]:
@@ -235,67 +242,67 @@ def _place(base: Path, path: str, where: Path) -> Path:
             next_step="export IDF_PATH=… to an ESP-IDF's folder; only the component is read from there.",
         )
     found = (base / re.sub(r"\$\{?(?:ENV\{)?IDF_PATH\}?\}?", os.environ.get("IDF_PATH", ""), path)).resolve()
-    if not found.is_dir():
-        raise RefusedSourcesError(f"{where} names a component in {found}, which is not there.")
+    if not (found / "CMakeLists.txt").is_file():
+        raise RefusedSourcesError(f"{where} names a component in {found}, which has no CMakeLists.txt.")
     return found
 
 
 @dataclass(frozen=True)
 class Configuration:
     """``values`` of all options; ``of_project`` those that firmware/host knows nothing of, and ``changed``
-    those that it has with another value."""
+    those that it has with another value. ``texts`` are names of strings."""
 
     values: Mapping[str, str]
     of_project: Mapping[str, str]
     changed: Mapping[str, str]
-    options: Mapping[str, Option]
+    texts: frozenset[str]
+    given: frozenset[str]
 
 
 def configure(
-    project: Project, host: Path, sdkconfig: Path | None = None, *, chip: str = "esp32"
+    project: Project,
+    host: Path,
+    sdkconfig: Path | None = None,
+    *,
+    chip: str = "esp32",
+    say: Callable[[str], object] = print,
 ) -> Configuration:
     """Return a project's options for ``chip`` on ``host`` (firmware/host), those of ``sdkconfig`` last."""
-    known = _host_values(host / "idf" / "include" / "sdkconfig.h")
-    of_chip = _host_values(host / "idf" / "target" / chip / "sdkconfig_target.h")
-    defaults = read_settings((host / "product" / "sdkconfig.defaults").read_text(encoding="utf-8"))
-    given = dict(defaults)
-    own = [
-        project.folder / name for name in ("sdkconfig.defaults", f"sdkconfig.defaults.{chip}", "sdkconfig")
-    ]
-    for path in (*own, *([sdkconfig] if sdkconfig else ())):
-        if path.is_file():
-            given.update(read_settings(path.read_text(encoding="utf-8")))
-    files = [folder / name for folder in project.components for name in ("Kconfig", "Kconfig.projbuild")]
-    options = read_options([path for path in files if path.is_file()])
-    values = evaluate(options, {**known, **of_chip}, given)
-    mine = {option.name: option for option in options if not option.members}
-    listed = {**given, **{name: values[name] for name in mine}}
-    changed = {name: value for name, value in listed.items() if known.get(name, value) != value}
-    fresh = {name: value for name, value in listed.items() if name not in known}
-    return Configuration(values, fresh, changed, mine)
+    known = host_values(host / "idf" / "include" / "sdkconfig.h")
+    of_chip = host_values(host / "idf" / "target" / chip / "sdkconfig_target.h")
+    table = Table(
+        of_chip,
+        {**known, **assigned(host / "product" / "sdkconfig.defaults")},
+        host / "product" / "Kconfig",
+    )
+    files = [*project.settings(chip), *([sdkconfig] if sdkconfig else [])]
+    options = read_options(project.components, files, table, project=project.folder, chip=chip, say=say)
+    plain = {name: value.strip('"') for name, value in known.items()}
+    listed = {
+        name: options.values.get(name, "n")
+        for name in options.given | (options.values.keys() - known.keys() - of_chip.keys())
+    }
+    changed = {
+        name: value for name, value in listed.items()
+        if plain.get(name, value) != value and not name.startswith(OF_IMAGE)
+    }  # fmt: skip
+    of_project = {
+        name: value for name, value in listed.items() if name not in known or name.startswith(OF_IMAGE)
+    }
+    return Configuration(options.values, of_project, changed, options.texts, options.given)
 
 
-def _host_values(header: Path) -> dict[str, str]:
+def host_values(header: Path) -> dict[str, str]:
     text = header.read_text(encoding="utf-8")
     found = {**dict.fromkeys(_NOT_SET.findall(text), "n"), **dict(_DEFINE.findall(text))}
-    return {
-        name.removeprefix("CONFIG_"): "y" if value == "1" else value.strip('"')
-        for name, value in found.items()
-    }
+    return {name.removeprefix("CONFIG_"): "y" if value == "1" else value for name, value in found.items()}
 
 
-def sdkconfig_header(values: Mapping[str, str], options: Mapping[str, Option]) -> str:
+def sdkconfig_header(values: Mapping[str, str], texts: frozenset[str]) -> str:
     """Return a header, to be included before all else, that sets options on top of the host's sdkconfig.h."""
     lines = ["#pragma once", '#include "sdkconfig.h"']
     for name, value in sorted(values.items()):
-        lines += [f"#undef CONFIG_{name}"]
-        text = _defined_as(value, options.get(name))
-        lines += [f"#define CONFIG_{name} {text}"] if text else []
+        quoted = '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        text = quoted if name in texts else {"y": "1", "n": ""}.get(value, value)
+        lines += [f"#undef CONFIG_{name}", *([f"#define CONFIG_{name} {text}"] if text else [])]
     return "\n".join(lines) + "\n"
-
-
-def _defined_as(value: str, option: Option | None) -> str:
-    if value in ("y", "n") and not (option and option.kind == "string"):
-        return "1" if value == "y" else ""
-    number = re.fullmatch(r"-?\d+|0x[0-9a-fA-F]+", value)
-    return value if number and not (option and option.kind == "string") else f'"{value}"'

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A project's CMakeLists.txt is read by CMake itself, whatever the project writes in it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from hil.base.errors import ConfigError
+from hil.base.idf_project import is_idf_project, read_cmake
+from hil.boards.firmware.product.build import build_product
+from hil.boards.firmware.product.project import Project, find_project
+from tests.firmware.test_product_build import output_of
+
+IDF = "include($ENV{IDF_PATH}/tools/cmake/project.cmake)\n"
+HELLO = {"lib/hello/CMakeLists.txt": "idf_component_register(SRCS hello.c INCLUDE_DIRS .)\n"}
+
+
+@pytest.fixture(autouse=True)
+def _without_idf(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("IDF_PATH", raising=False)
+
+
+def found(folder: Path, top: str, files: Mapping[str, str]) -> Project:
+    main = {"main/CMakeLists.txt": "idf_component_register(SRCS main.c)\n"}
+    for name, text in {"CMakeLists.txt": top, **main, **files}.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return find_project(folder)
+
+
+@pytest.mark.parametrize(
+    ("top", "files", "components"),
+    [
+        (IDF + "project(x)", {}, "main"),
+        ("list(APPEND EXTRA_COMPONENT_DIRS lib/hello)\n" + IDF + "project(x)", HELLO, "hello main"),
+        ("set(EXTRA_COMPONENT_DIRS ${CMAKE_SOURCE_DIR}/lib)\n" + IDF + "project(x)", HELLO, "hello main"),
+        (
+            "set(EXTRA_COMPONENT_DIRS ${CMAKE_CURRENT_LIST_DIR}/lib)\n" + IDF + "project(x)",
+            HELLO,
+            "hello main",
+        ),
+        (
+            'set(D "lib")\nif(1)\n  set(EXTRA_COMPONENT_DIRS "${D}")\nendif()\n' + IDF + "project(x)",
+            HELLO,
+            "hello main",
+        ),
+        ("set(COMPONENT_DIRS main)\n" + IDF + "project(x)", {"components/a/CMakeLists.txt": "no()"}, "main"),
+        (IDF + "project(x)", {"components/a/CMakeLists.txt": "register_component()\n"}, "a main"),
+        (IDF + "project(x)", {"components/.b/CMakeLists.txt": "no()\n"}, "main"),
+        (
+            "set(COMPONENTS main)\n" + IDF + "project(x)",
+            {"components/a/CMakeLists.txt": "idf_component_register()\n"},
+            "main",
+        ),
+        (
+            IDF + "idf_build_set_property(MINIMAL_BUILD ON)\nproject(x)",
+            {
+                "main/CMakeLists.txt": "idf_component_register(PRIV_REQUIRES a)\n",
+                "components/a/CMakeLists.txt": "idf_component_register(REQUIRES b)\n",
+                "components/b/CMakeLists.txt": "idf_component_register()\n",
+                "components/c/CMakeLists.txt": "idf_component_register()\n",
+            },
+            "b a main",
+        ),
+        (
+            "set(EXCLUDE_COMPONENTS a)\n" + IDF + "project(x)",
+            {"components/a/CMakeLists.txt": "idf_component_register()\n"},
+            "main",
+        ),
+        (
+            "include(more.cmake)\n" + IDF + "project(x)",
+            {**HELLO, "more.cmake": "set(EXTRA_COMPONENT_DIRS lib)\n"},
+            "hello main",
+        ),
+    ],
+)
+def test_field_components_are_those_that_cmake_finds(
+    tmp_path: Path, top: str, files: Mapping[str, str], components: str
+) -> None:
+    """Variables, lists, conditions, files included, filters: each component after those that it requires."""
+    project = found(tmp_path, top, files)
+    assert [folder.name for folder in project.components] == components.split()
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        ('project("smart-meter" VERSION 1.2.0)', "smart-meter"),
+        ("PROJECT(x)", "x"),
+        ("project(\n    fs_spiffs\n    VERSION 1.2.0\n    LANGUAGES C CXX\n)", "fs_spiffs"),
+        ("get_filename_component(N ${CMAKE_CURRENT_LIST_DIR} NAME)\nproject(${N})", "here"),
+        ("project(x C CXX ASM) # project(y)", "x"),
+    ],
+)
+def test_field_the_name_is_what_project_is_called_with(tmp_path: Path, call: str, name: str) -> None:
+    """Quoted, in capitals, over lines, from a variable."""
+    assert found(tmp_path / "here", f"{IDF}{call}\n", {}).name == name
+
+
+@pytest.mark.parametrize(
+    ("top", "main", "words"),
+    [
+        (IDF + "project(x)\nfrobnicate(1)", "", r"CMakeLists\.txt:3 \(frobnicate\): Unknown CMake command"),
+        (IDF + "project(x)", "idf_component_regster()", r"main/CMakeLists\.txt:1 \(idf_component_regster\)"),
+        (IDF + "project(x", "", r"Parse error"),
+        (
+            "set(EXTRA_COMPONENT_DIRS gone)\n" + IDF + "project(x)",
+            "",
+            r"CMakeLists\.txt:3 .*/gone, which is not there",
+        ),
+        ("set(EXTRA_COMPONENT_DIRS $ENV{IDF_PATH}/a)\n" + IDF + "project(x)", "", "IDF_PATH is not set"),
+        ('message(FATAL_ERROR "not so")', "", "not so"),
+        (
+            IDF + "project(x)",
+            "idf_component_register(REQUIRED_IDF_TARGETS esp32h2)",
+            "is for esp32h2, not for esp32",
+        ),
+        ("include($ENV{IDF_PATH}/tools/cmakev2/idf.cmake)", "", "is not read here"),
+        ("project(x)", "", r"lacks a CMakeLists\.txt with project\(\)"),
+    ],
+)
+def test_field_what_cmake_refuses_names_file_and_line(
+    tmp_path: Path, top: str, main: str, words: str
+) -> None:
+    """The sentence is CMake's; nobody is told to mend a project that CMake takes."""
+    files = {"main/CMakeLists.txt": main or "idf_component_register()"}
+    with pytest.raises(ConfigError, match=words):
+        found(tmp_path, top, files)
+
+
+def test_nothing_is_written_into_the_project(tmp_path: Path) -> None:
+    """What a file writes to its build folder does not lie in the project."""
+    top = "file(WRITE ${CMAKE_BINARY_DIR}/made here)\n" + IDF + "project(x)\n"
+    assert found(tmp_path, top, {}).name == "x"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["CMakeLists.txt", "main"]
+
+
+def test_cmake_is_asked_for_where_it_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rack without CMake is told what needs it, and the way without."""
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    with pytest.raises(ConfigError, match=r"needs cmake, which is not installed.*product = "):
+        read_cmake(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        (IDF, True),
+        ('include("${IDF_PATH}/tools/cmake/project.cmake")', True),
+        ("set(P $ENV{IDF_PATH}/tools/cmake/project.cmake)\ninclude(${P})", True),
+        ("# include($ENV{IDF_PATH}/tools/cmake/project.cmake)\nproject(x)", False),
+        ("project(x)", False),
+    ],
+)
+def test_a_project_of_esp_idf_is_known_by_its_text(tmp_path: Path, text: str, is_one: bool) -> None:
+    """Nothing is run of a folder that names no project.cmake."""
+    (tmp_path / "CMakeLists.txt").write_text(text)
+    assert is_idf_project(tmp_path) == is_one
+
+
+MAIN_CMAKE = """\
+spaces2list(NOTHING)
+set(COMPONENT_SRCS "main.c")
+set(COMPONENT_ADD_INCLUDEDIRS ".")
+set(COMPONENT_REQUIRES tools)
+register_component()
+idf_component_get_property(lib freertos COMPONENT_LIB)
+target_compile_options(${lib} PRIVATE -Wno-error)
+idf_component_get_property(tools tools COMPONENT_LIB)
+target_compile_definitions(${tools} PRIVATE OF_TOOLS=4)
+component_compile_options(-DOF_MAIN=3)
+idf_build_set_property(COMPILE_OPTIONS "-DOF_ALL=5" APPEND)
+target_add_binary_data(${COMPONENT_TARGET} "a note.txt" TEXT RENAME_TO renamed)
+target_link_libraries(${COMPONENT_LIB} PRIVATE idf::esp_timer INTERFACE "-Wl,--wrap=tool")
+spiffs_create_partition_image(storage ../www FLASH_IN_PROJECT)
+of_project_include(ran)
+"""
+MAIN_C = """\
+#include <stdio.h>
+#include <stdlib.h>
+extern const char note[] asm("_binary_renamed_start"), top[] asm("_binary_top_txt_start");
+int tool(void);
+int __real_tool(void);
+int __wrap_tool(void) { return 10 * __real_tool(); }
+void app_main(void) {
+    printf("%d %d %d %d %s %s %s\\n", tool(), OF_MAIN, OF_ALL, OF_TOP, note, top, OF_INCLUDE);
+    exit(0);
+}
+"""
+
+
+@pytest.mark.slow
+def test_field_a_project_is_built_as_its_files_say(tmp_path: Path) -> None:
+    """In a path with blanks: options of all and of one component, embedded files, wrapped calls."""
+    top = (
+        f"{IDF}add_compile_definitions(OF_TOP=6)\nproject(x)\n"
+        "target_add_binary_data(${PROJECT_NAME}.elf top.txt TEXT)\nlittlefs_create_partition_image(a b)\n"
+    )
+    include = (
+        'function(of_project_include word)\n    component_compile_options(-DOF_INCLUDE="${word}")\n'
+        "endfunction()\n"
+    )
+    files = {
+        "main/CMakeLists.txt": MAIN_CMAKE, "main/main.c": MAIN_C, "main/a note.txt": "note", "top.txt": "top",
+        "components/tools/CMakeLists.txt": "idf_component_register(SRC_DIRS . EXCLUDE_SRCS no.c)\n",
+        "components/tools/project_include.cmake": include,
+        "components/tools/tool.c": "int tool(void) { return OF_TOOLS; }\n", "components/tools/no.c": "no\n",
+        "components/tools/chip.S": "no\n",
+    }  # fmt: skip
+    folder = tmp_path / "my project"
+    found(folder, top, files)
+    said: list[str] = []
+    built = build_product(folder, say=said.append, build_root=tmp_path / "my builds")
+    assert "40 3 5 6 note top ran\n" in output_of(built, "x")
+    left_out = "\n".join(line for line in said if line.startswith("no effect here"))
+    for what in ("component freertos", "spiffs_create", "littlefs_create", "chip.S, which is in a chip's"):
+        assert left_out.count(what) == 1, what
