@@ -119,6 +119,7 @@ SOURCED = 'config SPEED\n    int "Speed"\n    default 5\n'
             "5",
         ),
         ({"main/Kconfig": 'rsource "more/*.in"\n', "main/more/Kconfig.in": SOURCED}, "5"),
+        ({"main/Kconfig": SOURCED.replace("int", "hex").replace("5", "960")}, "0x960"),
         ({"main/kconfig": 'orsource "not there"\n' + SOURCED}, "5"),
         (
             {

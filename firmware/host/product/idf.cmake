@@ -69,7 +69,7 @@ macro(project)
 endmacro()
 
 # Commands for chips alone, and images of file systems: hil build flashes none.
-foreach(name IN ITEMS add_prebuilt_library esptool_py_custom_target esptool_py_flash_target esptool_py_flash_target_image
+foreach(name IN ITEMS add_prebuilt_library ExternalProject_Add esptool_py_custom_target esptool_py_flash_target esptool_py_flash_target_image
         esptool_py_flash_to_partition fail_at_build_time fail_target fatfs_create_partition_image
         fatfs_create_rawflash_image fatfs_create_spiflash_image idf_build_add_post_elf_dependency
         idf_build_replace_option_from_property idf_component_add_link_dependency idf_component_set_property

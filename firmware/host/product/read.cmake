@@ -15,6 +15,7 @@ include(${CMAKE_CURRENT_LIST_DIR}/idf.cmake)
 hil_project_includes()
 set(CMAKE_BUILD_EARLY_EXPANSION 1)
 if(HIL_OPTIONS)
+    set(CMAKE_BUILD_EARLY_EXPANSION 0)
     include(${HIL_OPTIONS})
 endif()
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import esp_kconfiglib.core
 import esp_kconfiglib.deprecated
-from esp_kconfiglib.core import BOOL, STRING, Kconfig, KconfigError
+from esp_kconfiglib.core import BOOL, HEX, STRING, Kconfig, KconfigError
 
 from hil.boards.firmware.failure import RefusedSourcesError
 
@@ -87,7 +87,10 @@ def read_options(
             f"{malformed[1]}: {malformed[2]} is no option.",
             next_step="write CONFIG_NAME=value, # CONFIG_NAME is not set, or a comment.",
         )
-    for note in dict.fromkeys(filter(None, notes)):
+    of_idf = (
+        f"{idf}{os.sep}components" if idf else os.devnull
+    )  # what ESP-IDF's own files are told, is its matter
+    for note in dict.fromkeys(note for note in notes if of_idf not in note):
         say(f"options: {note}")
     return options
 
@@ -272,4 +275,7 @@ def _value(symbol: Any) -> str | None:
     """Return an option's value as sdkconfig has it; None where it has none, y or n of a bool."""
     if symbol.orig_type == BOOL:
         return str(symbol.str_value)
-    return str(symbol.str_value) if symbol.config_string else None
+    if not symbol.config_string:
+        return None
+    text = str(symbol.str_value)
+    return f"0x{text}" if symbol.orig_type == HEX and text and not text.lower().startswith("0x") else text

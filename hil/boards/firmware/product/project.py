@@ -20,7 +20,8 @@ from hil.boards.firmware.product.kconfig import Table, assigned, read_options
 _CONDITION = re.compile(r"(idf_version|target)\s*(not in|in|==|!=|<=|>=|<|>|~|\^)\s*(.+)")
 _VERSIONS = re.compile(r"\s*(==|!=|<=|>=|<|>|~|\^)?\s*v?(\d+(?:\.\d+)*|\*)\s*")
 GIT_TIMEOUT_S = 30
-OF_HOST = ("mdns", "espressif/mdns")  # components of the registry that firmware/host has in their place
+# components of the registry that firmware/host has in their place
+OF_HOST = ("mdns", "espressif/mdns", "espressif/mqtt", "espressif/cjson")
 OF_IMAGE = ("PARTITION_TABLE_CUSTOM", "ESPTOOLPY_")  # options that no source of the host asks
 IDF_VERSION = (5, 5, 4)  # whose API the host has
 MANAGED = "managed_components"  # where idf.py puts what it fetched: namespace__name

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+# Included by ESP-IDF's own configuration of a project, behind its project(): what it builds, a line a component.
+function(dump_components)
+    idf_build_get_property(names BUILD_COMPONENTS)
+    foreach(name IN LISTS names)
+        idf_component_get_property(folder ${name} COMPONENT_DIR)
+        idf_component_get_property(library ${name} COMPONENT_LIB)
+        idf_component_get_property(include_dirs ${name} INCLUDE_DIRS)
+        set(sources "")
+        get_target_property(type ${library} TYPE)
+        if(NOT type STREQUAL "INTERFACE_LIBRARY")
+            get_target_property(sources ${library} SOURCES)
+        endif()
+        file(APPEND ${CMAKE_BINARY_DIR}/dump.txt "${folder}|${sources}|${include_dirs}\n")
+    endforeach()
+endfunction()
+cmake_language(DEFER CALL dump_components)
