@@ -246,7 +246,7 @@ def test_bad_csv_is_named_with_its_line(tmp_path: Path, line: str, says: str) ->
         ("a, data, nvs, , 4K, readonly:encrypted", [("a", 1, 2, 0xB000, 0x1000)]),
         ("a, data, 0x99,,4K\n  # indented\n b , data , undefined ,, 4K ,,", [
             ("a", 1, 0x99, 0xB000, 0x1000), ("b", 1, 6, 0xC000, 0x1000)]),
-        ("boot, bootloader, primary,, 0\nt, partition_table, primary,, 0\na, data, fat,, 4K", [
+        ("boot, bootloader, primary, N/A, N/A\nt, partition_table, primary, N/A, N/A\na, data, fat,, 4K", [
             ("boot", 2, 0, 0x1000, 0x9000), ("t", 3, 0, 0xA000, 0x1000), ("a", 1, 0x81, 0xB000, 0x1000)]),
     ],
 )  # fmt: skip

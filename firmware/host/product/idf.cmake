@@ -72,7 +72,8 @@ endmacro()
 foreach(name IN ITEMS add_prebuilt_library ExternalProject_Add esptool_py_custom_target esptool_py_flash_target esptool_py_flash_target_image
         esptool_py_flash_to_partition fail_at_build_time fail_target fatfs_create_partition_image
         fatfs_create_rawflash_image fatfs_create_spiflash_image idf_build_add_post_elf_dependency
-        idf_build_replace_option_from_property idf_component_add_link_dependency idf_component_set_property
+        idf_build_replace_option_from_property idf_clean_coverage_report idf_create_coverage_report
+        idf_component_add_link_dependency idf_component_set_property
         littlefs_create_partition_image nvs_create_partition_image partition_table_add_check_bootloader_size_target
         partition_table_add_check_size_target partition_table_get_partition_info spiffs_create_partition_image
         target_bitscrambler_add_src target_linker_script ulp_add_build_binary_targets ulp_add_project

@@ -139,22 +139,21 @@ def _parse_line(where: str, line: str, next_free: int, fixed: tuple[int, int]) -
     if not subtype_text and kind == APP:
         raise ConfigError(f"{where}: an app partition needs a subtype, such as factory or ota_0.")
     subtype = _word(where, "subtype", subtype_text or f"{DATA_SUBTYPES['undefined']}", SUBTYPES.get(kind, {}))
-    offset = (
-        _size(where, "offset", offset_text)
-        if offset_text
-        else -(-next_free // _alignment(kind)) * _alignment(kind)
-    )
-    size = _size(where, "size", size_text)
-    if kind in (BOOTLOADER, TABLE):
-        offset, size = _of_chip(kind, subtype, offset, fixed)
+    place, size = _of_chip(kind, subtype, fixed)
+    if place is None:
+        free = -(-next_free // _alignment(kind)) * _alignment(kind)
+        place = _size(where, "offset", offset_text) if offset_text else free
+    size = size or _size(where, "size", size_text)
     flags = sum(_word(where, "flag", word, FLAGS) for word in "".join(fields[5:6]).split(":") if word)
-    return Partition(name, kind, subtype, offset, size if size >= 0 else -size - offset, flags)
+    return Partition(name, kind, subtype, place, size if size >= 0 else -size - place, flags)
 
 
-def _of_chip(kind: int, subtype: int, offset: int, fixed: tuple[int, int]) -> tuple[int, int]:
-    """Return offset and size of an entry for the boot loader or the table: both are the chip's."""
+def _of_chip(kind: int, subtype: int, fixed: tuple[int, int]) -> tuple[int | None, int]:
+    """Return the offset (None: the file says it) and size (0: likewise) of a boot loader or table."""
+    if kind not in (BOOTLOADER, TABLE):
+        return None, 0
     table, bootloader = fixed
-    place = {BOOTLOADER: bootloader, TABLE: table}[kind] if subtype == _PRIMARY else offset
+    place = {BOOTLOADER: bootloader, TABLE: table}[kind] if subtype == _PRIMARY else None
     return place, table - bootloader if kind == BOOTLOADER else SECTOR_BYTES
 
 
