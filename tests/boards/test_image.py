@@ -215,7 +215,7 @@ def test_damaged_partition_table_is_found(csv: Path) -> None:
         ("a, data, fat, 0x9000, 0x2000\nb, data, phy, 0xa000, 0x1000", "'b' overlaps 'a'"),
         ("a, data, fat, 0x9000, 0x1000\na, data, phy, 0xa000, 0x1000", "two partitions named 'a'"),
         ("a-name-of-17-bytes, data, nvs, 0x9000, 4K", "must have 1 to 16 bytes"),
-        ("a, data, 0x1ff, 0x9000, 4K", "is not a number from 0 to 0xfe"),
+        ("a, data, 0x1ff, 0x9000, 4K", "is not a number from 0 to 0xff"),
         ("a, data, nvs, 0x9000, 4K, secret", "flag 'secret' is not known"),
         ("a, app, , 0x10000, 4K", "an app partition needs a subtype"),
         ("a, data, ota, 0x9000, 4K", "otadata is one partition of 0x2000 bytes"),

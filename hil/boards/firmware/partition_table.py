@@ -170,8 +170,8 @@ def _word(where: str, what: str, text: str, words: Mapping[str, int]) -> int:
         near = difflib.get_close_matches(text, words, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(words)}."
         raise ConfigError(f"{where}: {what} {text!r} is not known{hint}") from None
-    if not 0 <= value <= 0xFE:
-        raise ConfigError(f"{where}: {what} {text} is not a number from 0 to 0xfe.")
+    if not 0 <= value <= 0xFF:
+        raise ConfigError(f"{where}: {what} {text} is not a number from 0 to 0xff.")
     return value
 
 
