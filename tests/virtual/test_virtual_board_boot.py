@@ -71,6 +71,13 @@ def test_rom_talks_at_115200_baud(board: BoardProcess) -> None:
         assert len(log[: log.index(b"I (")]) > 100
 
 
+def test_field_a_typed_line_ends_as_in_esp_idf(board: BoardProcess) -> None:
+    """CR ends a line, as LF does: CR LF ends two."""
+    with console(board) as monitor:
+        monitor.write("one\rtwo\r")
+        assert monitor.expect("echo \n").endswith(b"echo one\necho two\necho \n")
+
+
 def test_opening_the_port_does_not_reset(board: BoardProcess) -> None:
     """A monitor that opens the port (both lines asserted) and closes it leaves the application running."""
     before = board.wait_for(lambda state: state["app_pid"])

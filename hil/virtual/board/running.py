@@ -71,9 +71,12 @@ class AppProcess:
         self.pidfd = os.pidfd_open(self.pid)
 
     def write(self, data: bytes) -> None:
-        """Send to the application; what it does not take in time is lost, as in a full receive buffer."""
+        """Send to the application; what it does not take in time is lost, as in a full receive buffer.
+
+        CR becomes LF, as in ESP-IDF's stdin (CONFIG_NEWLIB_STDIN_LINE_ENDING_CR, its default).
+        """
         try:
-            self.uart.send(data)
+            self.uart.send(data.replace(b"\r", b"\n"))
         except (BlockingIOError, BrokenPipeError, ConnectionResetError):
             return
 
