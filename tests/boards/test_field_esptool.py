@@ -129,7 +129,7 @@ def test_a_setting_that_is_none(
 @pytest.mark.parametrize(
     ("image", "at", "content", "words"),
     [
-        ("", 0, b"", "Set flash_size 16MB is larger than the available flash size of 4MB"),
+        ("", 0, b"", "Set flash_size 32MB is larger than the available flash size of 16MB"),
         (
             "testapp.bin",
             MIN_REVISION,
@@ -143,7 +143,7 @@ def test_what_esptool_warns_of_is_noted(
     board: Board, build_dir: Path, image: str, at: int, content: bytes, words: str
 ) -> None:
     """It writes all the same, and the program may not run: the record of the flashing says so."""
-    change(build_dir, write_flash_args=["--flash_size", "4MB" if image else "16MB"])
+    change(build_dir, write_flash_args=["--flash_size", "4MB" if image else "32MB"])
     if image:
         patch(build_dir / image, at, content)
     result = flash(board, build_dir, log=build_dir.parent / "flash.log")

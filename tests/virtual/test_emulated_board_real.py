@@ -44,7 +44,7 @@ def test_the_stub_runs_on_the_emulated_chip(board: EmulatedProcess) -> None:
     done = board.esptool("--baud", "921600", "flash-id")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Stub flasher running." in done.stdout
-    assert "Detected flash size: 4MB" in done.stdout
+    assert "Detected flash size: 16MB" in done.stdout
 
 
 def test_an_empty_flash_is_the_roms_to_complain_about(board: EmulatedProcess) -> None:

@@ -85,6 +85,16 @@ def test_flash_file_of_another_size_is_left_alone(tmp_path: Path) -> None:
     assert other.read_bytes() == b"precious"
 
 
+def test_flash_file_of_an_earlier_hil_grows(tmp_path: Path) -> None:
+    """What lay in its 4 MB stays there, and the rest is erased."""
+    earlier = tmp_path / "flash.bin"
+    earlier.write_bytes(b"\x12" * (4 << 20))
+    flash = NorFlash(earlier, 16 << 20)
+    assert flash.read((4 << 20) - 1, 2) == b"\x12\xff"
+    assert flash.read((16 << 20) - 1, 1) == b"\xff"
+    flash.close()
+
+
 # Is killed by the system as soon as the flash file's content has grown beyond a page.
 KILLED_IN_CREATION = """
 import resource, sys

@@ -25,7 +25,7 @@ from hil.virtual.board.chip import (
 )
 from hil.virtual.board.reset import Cause
 
-# D0WD-V3, revision v3.1, 40 MHz crystal, 4 MB Winbond flash
+# D0WD-V3, revision v3.1, 40 MHz crystal, 16 MB Winbond flash
 _ESP32_EFUSE = 0x3FF5A000
 _ESP32_SPI1 = 0x3FF42000
 
@@ -147,7 +147,7 @@ class Block1:
         return {self.base + _BLOCK1: low, self.base + _BLOCK1 + 4: high}
 
 
-# QFN56, revision v0.2, 4 MB Winbond flash beside it, no PSRAM: an ESP32-S3-WROOM-1-N4
+# QFN56, revision v0.2, 16 MB Winbond flash beside it, no PSRAM: an ESP32-S3-WROOM-1-N16
 _S3_EFUSE = Block1(base=0x60007000, major=0, minor=2, block_minor=3)
 
 _S3_REGISTERS = {
@@ -191,7 +191,7 @@ ESP32S3 = Chip(
 )
 
 
-# QFN32, revision v0.4, with XMC flash beside it: an ESP32-C3
+# QFN32, revision v0.4, 16 MB XMC flash beside it: an ESP32-C3
 _C3_EFUSE = Block1(base=0x60008800, major=0, minor=4, block_minor=3)
 
 _C3_REGISTERS = {
