@@ -25,6 +25,7 @@ WORKFLOW = Path(".github") / "workflows" / "hil.yml"
 CALLED = ".github/workflows/measure.yml"
 _CALLED_AT = re.compile(r"([A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+)@([A-Za-z0-9_][A-Za-z0-9_./+-]*)")
 _BRANCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]*")
+_ASIDE = re.compile(r"sdkconfig(\.ci\b|.*\.old$)")
 _TARGET = re.compile(r"^CONFIG_IDF_TARGET=\"(\w+)\"$", re.MULTILINE)
 EXPLAINED = """\
 hil.toml                     marks this folder as the project; where its firmware is
@@ -65,10 +66,11 @@ def find_targets(firmware: Path) -> list[str]:
 def _configured(firmware: Path) -> list[tuple[str, str]]:
     """Return each target that a file's name or content says, once, and the first of the files.
 
-    A name is ESP-IDF's, sdkconfig.defaults.esp32c3, or a team's, as sdkconfig.defaults.esp32c3-devkit.
+    A name is ESP-IDF's, sdkconfig.defaults.esp32c3, or a team's, as sdkconfig.defaults.esp32c3-devkit. What
+    idf-build-apps builds besides, sdkconfig.ci.NAME, is not the product.
     """
     found: dict[str, str] = {}
-    files = [path for path in firmware.glob("sdkconfig*") if path.is_file() and path.suffix != ".old"]
+    files = [path for path in firmware.glob("sdkconfig*") if path.is_file() and not _ASIDE.match(path.name)]
     for path in sorted(files, key=lambda path: (path.name == "sdkconfig", path.name)):
         by_name = [word for word in re.split(r"[._-]", path.name) if re.match(r"esp\d", word)]
         for target in (*by_name, *_TARGET.findall(path.read_text(encoding="utf-8", errors="replace"))):
