@@ -75,6 +75,10 @@ class ConfigError(HilError):
     owner = "configuration"
 
 
+class RefusedSourcesError(ConfigError):
+    """Sources do not build, as they are: a fact of theirs, whatever machine builds them."""
+
+
 class FirmwareError(HilError):
     """The firmware under test misbehaved."""
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hil.base.errors import ConfigError
+from hil.base.errors import ConfigError, RefusedSourcesError
 from hil.base.paths import TOOL_FIRMWARE
 
 CMAKE_TIMEOUT_S = 120
@@ -25,10 +25,6 @@ _IS_IDF = re.compile(r"^[^#\n]*/tools/cmake/project\.cmake", re.MULTILINE)
 _PLACE = re.compile(r"(?:CMake Error at |^  )(\S[^\n]*?:\d+) \((\w+)\)", re.MULTILINE)
 _CAUSE = re.compile(r"^CMake Error[^\n]*:\n?\s*(.+?)\n(?:\n\n|Call Stack|\s*\Z)", re.DOTALL | re.MULTILINE)
 Words = tuple[str, ...]
-
-
-class CMakeFilesError(ConfigError):
-    """CMake refuses the files of a project; the text has the file, the line and the command."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +41,15 @@ class Component:
 
 @dataclass(frozen=True)
 class CMakeProject:
-    """``name`` is None without a project(); ``says`` are values, by key; ``left_out`` has no effect."""
+    """``says`` are values, by key; ``left_out`` has no effect."""
 
-    name: str | None
     says: dict[str, Words]
     components: tuple[Component, ...]
     left_out: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return "".join(self.says.get("name", ()))
 
 
 def is_idf_project(folder: Path) -> bool:
@@ -68,8 +67,10 @@ def read_cmake(
 
     Raises:
         ConfigError: there is no cmake, or it does not end.
-        CMakeFilesError: CMake refuses the files.
+        RefusedSourcesError: no project, or CMake refuses the files (its sentence, with file and line).
     """
+    if not (folder / "CMakeLists.txt").is_file():
+        raise no_project(folder, "a CMakeLists.txt")
     if not shutil.which("cmake"):
         raise ConfigError(
             f"reading {folder / 'CMakeLists.txt'} needs cmake, which is not installed.",
@@ -92,8 +93,18 @@ def read_cmake(
                 f"{folder / 'CMakeLists.txt'} did not end within {CMAKE_TIMEOUT_S} s in cmake."
             ) from None
         if done.returncode:
-            raise CMakeFilesError(cmake_error(done.stderr, folder.resolve()))
-        return read_record(record)
+            raise RefusedSourcesError(cmake_error(done.stderr, folder.resolve()))
+        found = read_record(record)
+        if not components and "name" not in found.says:
+            raise no_project(folder, "project()")
+        return found
+
+
+def no_project(folder: Path, missing: str) -> RefusedSourcesError:
+    return RefusedSourcesError(
+        f"{folder} is no ESP-IDF project: it lacks {missing}.",
+        next_step="name the folder of a project, as for idf.py -C.",
+    )
 
 
 def cmake_error(text: str, folder: Path) -> str:
@@ -122,11 +133,6 @@ def read_record(record: Path) -> CMakeProject:
             current = components.setdefault(words[0], Component(Path(words[0]), {})).says
         elif key == "left_out":
             left_out.append(f"{words[0]} in {words[1]}")
-        elif key == "defaults":
-            says[key] = (*says.get(key, ()), *words)
         else:
-            current[key] = tuple(words)
-    name = says.get("name")
-    return CMakeProject(
-        None if name is None else "".join(name), says, tuple(components.values()), tuple(left_out)
-    )
+            current[key] = (*current.get(key, ()), *words)
+    return CMakeProject(says, tuple(components.values()), tuple(left_out))

@@ -91,7 +91,7 @@ def product_of(project: Project) -> str:
     """
     if project.named is not None:
         return project.named
-    said = read_cmake(project.firmware).name or ""
+    said = read_cmake(project.firmware).name
     name = re.sub(r"[^a-z0-9]+", "-", said.lower()).strip("-")
     if not name or len(name) > LONGEST_PRODUCT:
         raise ConfigError(

@@ -10,14 +10,14 @@ from pathlib import Path
 import click
 
 from hil.base.errors import ConfigError
+from hil.base.idf_project import read_cmake
 from hil.base.paths import PROJECT_ROOT
-from hil.boards.firmware.build import HOST_TARGET, TARGETS, build
+from hil.boards.firmware.build import HOST_TARGET, TARGETS, VIRTUAL_TARGETS, build
 from hil.boards.firmware.build_folder import DEFAULT_TICK_HZ, TICKS_HZ, Image
 from hil.boards.firmware.bundle import write_bundle
 from hil.boards.firmware.failure import told
 from hil.boards.firmware.product.at import build_product_at, product_writer
 from hil.boards.firmware.product.build import Publish, build_product
-from hil.boards.firmware.product.project import project_name
 from hil.boards.firmware.revision import Revision, Ruler, SourceState, find_revision, source_state
 from hil.boards.firmware.ruler import find_ruler
 
@@ -64,10 +64,9 @@ from hil.boards.firmware.ruler import find_ruler
     "product",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     metavar="DIR",
-    help="Build the ESP-IDF project in DIR: for a virtual board, of which what the host lacks is told first, "
-    "or with idf.py for a chip.",
+    help="Build the ESP-IDF project in DIR: for a virtual board, or list what the host lacks; for a chip "
+    "with idf.py.",
 )
-@click.option("--report", is_flag=True, help="With -C: print which headers and calls the host has.")
 @click.option(
     "--sdkconfig",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
@@ -95,7 +94,6 @@ def command(
     plant_publish_us: int | None,
     bundle: Path | None,
     product: Path | None,
-    report: bool,
     sdkconfig: Path | None,
     stubs: Path | None,
     failure: Path | None,
@@ -109,13 +107,10 @@ def command(
         )
     if product:
         with told(failure):
-            asked = _Coverage(sdkconfig, report=report, stubs=stubs)
-            click.echo(str(_build_product(product, target, at, bundle, asked)))
+            click.echo(str(_build_product(product, target, at, bundle, sdkconfig, stubs)))
         return
-    if report or sdkconfig or stubs:
-        raise ConfigError(
-            "--report, --sdkconfig and --stubs are of a product.", next_step="hil build -C DIR --report."
-        )
+    if sdkconfig or stubs:
+        raise ConfigError("--sdkconfig and --stubs are of a product.", next_step="hil build -C DIR.")
     if bundle and target == HOST_TARGET:
         raise ConfigError(
             f"the target {target} gives a program and no image to flash, so there is nothing to bundle.",
@@ -162,37 +157,32 @@ def _build(
     )
 
 
-@dataclasses.dataclass(frozen=True)
-class _Coverage:
-    """What is asked of a product's build beside its image."""
-
-    sdkconfig: Path | None
-    report: bool
-    stubs: Path | None
-
-
-def _build_product(folder: Path, target: str, at: str | None, bundle: Path | None, asked: _Coverage) -> Path:
+def _build_product(
+    folder: Path, target: str, at: str | None, bundle: Path | None, sdkconfig: Path | None, stubs: Path | None
+) -> Path:
     """Build a product, of the working tree or of a commit, into the bundle if one is named."""
+    if stubs and (at is not None or target not in VIRTUAL_TARGETS):
+        raise ConfigError(
+            "--stubs is of the working tree and of virtual boards.",
+            next_step=f"leave --at out, and choose one of: {', '.join(VIRTUAL_TARGETS)}.",
+        )
     revision = find_revision(folder, at) if at is not None else None
     publish: Publish | None = None
     if bundle:
         state = SourceState(revision.commit, dirty=False) if revision else source_state(folder, ":/")
-        state = dataclasses.replace(state, product=project_name(folder))
+        state = dataclasses.replace(state, product=read_cmake(folder).name)
         publish = product_writer(bundle, Image(target, product=True), state, click.echo)
     if revision is None:
         return build_product(
             folder,
             target=target,
             say=click.echo,
-            sdkconfig=asked.sdkconfig,
-            report=asked.report,
-            stubs=asked.stubs,
+            sdkconfig=sdkconfig,
+            stubs=stubs,
             publish=publish,
         )
-    if asked.report or asked.stubs:
-        raise ConfigError("--report and --stubs are of the working tree.", next_step="leave --at out.")
     return build_product_at(
-        folder, revision, target=target, say=click.echo, sdkconfig=asked.sdkconfig, publish=publish
+        folder, revision, target=target, say=click.echo, sdkconfig=sdkconfig, publish=publish
     )
 
 

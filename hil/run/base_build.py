@@ -14,13 +14,13 @@ from pathlib import Path
 
 from hil.base.errors import ConfigError
 from hil.base.git import git, try_git
+from hil.base.idf_project import read_cmake
 from hil.base.project import Project
 from hil.boards.firmware.build import BUILD_ROOT, build
 from hil.boards.firmware.build_folder import Image
 from hil.boards.firmware.bundle import write_bundle
 from hil.boards.firmware.export import top_of
 from hil.boards.firmware.product.at import build_product_at, product_writer
-from hil.boards.firmware.product.project import project_name
 from hil.boards.firmware.revision import Revision, Ruler, SourceState, find_revision
 from hil.boards.firmware.ruler import WORKING_TREE, find_ruler
 from hil.model import Case
@@ -150,7 +150,7 @@ def build_base(images: Iterable[Image], base: Base, root: Path, project: Project
     for image in images:
         if image.product and project:
             _warn_of_untracked(project, say)
-            named = replace(state, product=project_name(project.firmware))
+            named = replace(state, product=read_cmake(project.firmware).name)
             build_product_at(
                 project.firmware,
                 base.revision,

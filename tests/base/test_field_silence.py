@@ -15,12 +15,13 @@ from unittest import mock
 import pytest
 
 from hil.base.errors import HilError
-from hil.base.paths import TOOL_FIRMWARE, TOOL_RACKS, TOOL_THRESHOLDS
+from hil.base.paths import TOOL_RACKS, TOOL_THRESHOLDS
 from hil.base.project import read_project
 from hil.base.secret import secret
 from hil.boards.firmware.build_folder import flash_files
 from hil.boards.firmware.partition_table import read_csv
-from hil.boards.firmware.product.project import configure, find_project
+from hil.boards.firmware.product.kconfig import read_options
+from hil.boards.firmware.product.project import find_project
 from hil.boards.flash.tool import write_of
 from hil.boards.places.settings import read_places
 from hil.boards.rack import load_rack
@@ -49,7 +50,7 @@ PARSERS = {
     "hil.network.dissect.tshark.read_fields",
     "tomllib.loads",
     "csv.reader",
-    "esp_kconfiglib.core.Kconfig",
+    "Kconfgen",  # a process: Espressif's reader of Kconfig
     "csv.DictReader",
     "json.load",
     "json.loads",
@@ -107,7 +108,7 @@ def options(folder: Path) -> object:
     write(folder / "main" / "CMakeLists.txt", "idf_component_register()\n")
     write(folder / "CMakeLists.txt", "include($ENV{IDF_PATH}/tools/cmake/project.cmake)\nproject(it)\n")
     write(folder / "sdkconfig.defaults", "CONFIG_A=y\nCONFG_B=y\n")
-    return configure(find_project(folder), TOOL_FIRMWARE / "host", say=lambda _: None)
+    return read_options(find_project(folder), chip="esp32", say=lambda _: None)
 
 
 def targets(folder: Path) -> object:
@@ -202,7 +203,6 @@ OTHERS = {
     ),
     "a compiler's, ESP-IDF's or a packet's own output": (
         "hil/base/idf_project.py",
-        "hil/boards/firmware/product/needs.py",
         "hil/boards/firmware/size.py",
         "hil/network/dissect/transport.py",
         "hil/network/ledger/sightings.py",

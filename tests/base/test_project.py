@@ -46,7 +46,7 @@ def test_a_name_that_no_series_can_have_is_refused(tmp_path: Path, name: str) ->
     assert check_product("a" * 32, "here") == "a" * 32
 
 
-@pytest.mark.parametrize("cmake", ["project(${NAME})", "project(___)", f"project({'x' * 33})", ""])
+@pytest.mark.parametrize("cmake", ["project(${NAME})", "project(___)", f"project({'x' * 33})"])
 def test_a_project_that_names_nothing_is_asked_for_a_name(tmp_path: Path, cmake: str) -> None:
     """No name is made up: the sentence names the CMakeLists.txt, and where to say it."""
     found = read_project(project(tmp_path, cmake=cmake))

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hil.base.errors import ConfigError
-from hil.boards.firmware.failure import RefusedSourcesError, read_failure, refuses_sources, told
+from hil.base.errors import ConfigError, RefusedSourcesError
+from hil.boards.firmware.failure import read_failure, refuses_sources, told
 
 
 @pytest.mark.parametrize(

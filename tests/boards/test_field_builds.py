@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds as other teams have them: files beside the build, no hash of the ELF, variants, blanks."""
+"""Builds as other teams have them: files beside the build, no hash of the ELF, variants."""
 
 from __future__ import annotations
 
 import json
 import re
-import shlex
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -17,10 +15,8 @@ from hil.base.errors import ConfigError
 from hil.base.project import read_project
 from hil.boards.firmware.app_image import APP_DESCRIPTION, read_app_description
 from hil.boards.firmware.backtrace import decode_panic
-from hil.boards.firmware.build import HostTree
 from hil.boards.firmware.build_folder import Image, flash_files
 from hil.boards.firmware.bundle import verify, write_bundle
-from hil.boards.firmware.product.build import build_product
 from hil.boards.firmware.revision import SourceState
 from hil.boards.firmware.selection import find_firmware
 from hil.boards.rack import Board, Power
@@ -28,7 +24,6 @@ from hil.cli.init import command as init
 from hil.run import product_device
 from hil.run.product_device import ProductDevice
 from tests.boards.panic_build import build as panic_build
-from tests.lab import ROOT
 from tests.probe.scripted import console_of, probe_of
 from tests.virtual.virtual_board_rig import make_build
 
@@ -179,37 +174,3 @@ def test_a_target_of_hil_toml_that_is_no_chip_is_refused(tmp_path: Path) -> None
     (tmp_path / "hil.toml").write_text('schema = 1\n[firmware]\nfolder = "."\ntargets = ["esp32s33"]\n')
     with pytest.raises(ConfigError, match=r"hil\.toml: firmware\.targets has 'esp32s33'.*mean 'esp32s3'"):
         read_project(tmp_path)
-
-
-class _Configured(Exception):  # noqa: N818 (it ends a build where the compiler would begin)
-    pass
-
-
-@pytest.mark.slow
-def test_a_product_is_built_in_a_path_with_blanks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Project and build folder have blanks: a source of the product and a source of the host compile."""
-    project = tmp_path / "my project"
-    (project / "main").mkdir(parents=True)
-    (project / "CMakeLists.txt").write_text(
-        "include($ENV{IDF_PATH}/tools/cmake/project.cmake)\nproject(it)\n"
-    )
-    (project / "main" / "CMakeLists.txt").write_text('idf_component_register(SRCS "main.c")\n')
-    (project / "main" / "main.c").write_text("#include <freertos/FreeRTOS.h>\nvoid app_main(void) {}\n")
-
-    def stop(tree: HostTree, *_: str) -> None:
-        raise _Configured(tree.folder)
-
-    monkeypatch.setattr(HostTree, "build", stop)
-    with pytest.raises(_Configured) as caught:
-        build_product(project, build_root=tmp_path / "my builds", say=lambda _: None)
-    commands = json.loads((Path(str(caught.value)) / "compile_commands.json").read_text())
-    of_host = next(one for one in commands if one["file"].startswith(str(ROOT / "firmware" / "host")))
-    of_product = next(one for one in commands if one["file"].startswith(str(project)))
-    for one in (of_host, of_product):
-        done = subprocess.run(
-            [*shlex.split(one["command"]), "-fsyntax-only"],
-            cwd=one["directory"],
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, done.stderr

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from hil.base.errors import ConfigError
-from hil.base.paths import TOOL_FIRMWARE
 from hil.boards.firmware.product.build import partitions_csv
-from hil.boards.firmware.product.project import Configuration, configure, find_project, sdkconfig_header
+from hil.boards.firmware.product.kconfig import Options, options_header, read_options
+from hil.boards.firmware.product.project import find_project
 
 KCONFIG = """\
 menu "Pump"
@@ -72,30 +72,19 @@ def written(folder: Path, files: Mapping[str, str]) -> Path:
     return folder
 
 
-def configured(folder: Path, files: Mapping[str, str], said: list[str] | None = None) -> Configuration:
+def configured(folder: Path, files: Mapping[str, str], said: list[str] | None = None) -> Options:
     say = (said if said is not None else []).append
-    return configure(find_project(written(folder, files)), TOOL_FIRMWARE / "host", say=say)
+    return read_options(find_project(written(folder, files)), chip="esp32", say=say)
 
 
 @pytest.mark.parametrize(
     ("given", "values"),
     [
-        (
-            "",
-            {
-                "SPEED": "20",
-                "FAST": "n",
-                "QUIET": "n",
-                "MUTE": "n",
-                "UP": "y",
-                "DOWN": "n",
-                "NAME": "up pump",
-            },
-        ),
-        ("CHIP_BIG=y", {"SPEED": "40", "FAST": "y", "UP": "n", "DOWN": "y", "NAME": None}),
-        ("CHIP_BIG=y PUMP_QUIET=y PUMP_FAST=y PUMP_SPEED=7", {"FAST": "n", "MUTE": "y", "SPEED": "7"}),
-        ("CHIP_BIG=y PUMP_UP=y", {"UP": "y", "DOWN": "n", "NAME": "up pump"}),
-        ("PUMP_FAST=y CHIP_BIG=y PUMP_FAST=n", {"FAST": "n", "SPEED": "20"}),
+        ("", {"SPEED": "20", "FAST": None, "MUTE": None, "UP": "1", "DOWN": None, "NAME": '"up pump"'}),
+        ("CHIP_BIG=y", {"SPEED": "40", "FAST": "1", "UP": None, "DOWN": "1", "NAME": None}),
+        ("CHIP_BIG=y PUMP_QUIET=y PUMP_FAST=y PUMP_SPEED=7", {"FAST": None, "MUTE": "1", "SPEED": "7"}),
+        ("CHIP_BIG=y PUMP_UP=y", {"UP": "1", "DOWN": None, "NAME": '"up pump"'}),
+        ("PUMP_FAST=y CHIP_BIG=y PUMP_FAST=n", {"FAST": None, "SPEED": "20"}),
     ],
 )
 def test_defaults_conditions_choices_and_selections(
@@ -129,7 +118,7 @@ SOURCED = 'config SPEED\n    int "Speed"\n    default 5\n'
             },
             "6",
         ),
-        ({"main/Kconfig": SOURCED, "sdkconfig.defaults": "\ufeffCONFIG_SPEED=7\r\n"}, "7"),
+        ({"main/Kconfig": SOURCED, "sdkconfig.defaults": "\ufeff# BOM\r\nCONFIG_SPEED=7\r\n"}, "7"),
         (
             {
                 "main/Kconfig": SOURCED,
@@ -190,6 +179,7 @@ def test_field_options_come_from_all_the_files_that_idf_py_reads(
         ({"main/Kconfig": 'source "gone"\n'}, r"gone.* not found"),
         ({"main/Kconfig": "config A\n    bool\n    default y if !A\n"}, "Dependency loop"),
         ({"sdkconfig.defaults": "garbage\n"}, r"sdkconfig\.defaults:1: 'garbage' is no option"),
+        ({"sdkconfig.defaults": "\ufeffCONFIG_A=7\n"}, r"sdkconfig\.defaults:1: '\\ufeffCONFIG_A=7' is no"),
         (
             {"CMakeLists.txt": "set(SDKCONFIG_DEFAULTS gone)\n" + TOP},
             r"CMakeLists\.txt:3 .*gone, which is not",
@@ -211,7 +201,7 @@ def test_field_what_cannot_be_read_ends_the_build(
 
     def read() -> None:
         project = find_project(written(tmp_path, files))
-        found = configure(project, TOOL_FIRMWARE / "host", say=lambda _: None)
+        found = read_options(project, chip="esp32", say=lambda _: None)
         partitions_csv(project, found, lambda _: None)
 
     with pytest.raises(ConfigError, match=words):
@@ -224,7 +214,7 @@ def test_field_what_cannot_be_read_ends_the_build(
         ({"sdkconfig.defaults": "CONFIG_BT_ENABLED=y\n"}, "BT_ENABLED of no Kconfig file here"),
         (
             {"main/Kconfig": 'config A\n    bool "A"\n    depends on SOC_BT_SUPPORTED\n'},
-            "ask for SOC_BT_SUPPORTED",
+            "ask for SOC_BT_SUPPORTED of no Kconfig file here: n",
         ),
         (
             {"main/Kconfig": SOURCED, "sdkconfig.defaults": "CONFIG_SPEED=fast\n"},
@@ -243,7 +233,7 @@ def test_field_what_is_not_as_with_idf_py_is_said(
     """An option that nothing here knows, a value that does not fit, another partition table."""
     said: list[str] = []
     project = find_project(written(tmp_path, files))
-    partitions_csv(project, configure(project, TOOL_FIRMWARE / "host", say=said.append), said.append)
+    partitions_csv(project, read_options(project, chip="esp32", say=said.append), said.append)
     assert words in "\n".join(said)
 
 
@@ -253,7 +243,7 @@ def test_the_table_has_the_name_that_the_options_give(tmp_path: Path) -> None:
     files = {"sdkconfig.defaults": options, "parts/8mb.csv": "", "partitions.csv": ""}
     found = configured(tmp_path, files)
     assert partitions_csv(find_project(tmp_path), found, print) == tmp_path / "parts" / "8mb.csv"
-    assert not [name for name in found.changed if name.startswith("PARTITION")]
+    assert found.of_host == {}
 
 
 def test_field_options_of_esp_idf_come_from_idf_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,24 +270,46 @@ def test_field_options_of_esp_idf_come_from_idf_path(tmp_path: Path, monkeypatch
         "main/Kconfig": 'config A\n    bool "A"\n    default BT_ENABLED\n',
     }
     found = configured(tmp_path / "project", files, said)
-    assert (found.values["BT_ENABLED"], found.values["A"], found.of_project["OF_BT"]) == ("y", "y", "3")
-    assert "TYPO that no Kconfig file has: not used" in "\n".join(said)
+    assert (found.values["BT_ENABLED"], found.values["A"], found.of_project["OF_BT"]) == ("1", "1", "3")
+    assert "unknown kconfig symbol 'TYPO' assigned to 'y' in" in "\n".join(said)
     assert f"ESP-IDF's of {idf}" in "\n".join(said)
 
 
-def test_options_are_written_as_a_header() -> None:
+def test_options_are_written_as_a_header(tmp_path: Path) -> None:
     """y is 1, n is not defined, numbers stay, texts are quoted, also those of digits and with quotes."""
-    values = {"A": "y", "B": "n", "N": "0x1F", "TEXT": "42", "SAYS": 'a "b"', "EMPTY": ""}
-    header = sdkconfig_header(values, frozenset({"TEXT", "SAYS", "EMPTY"}))
+    kinds = {"A": "bool", "B": "bool", "N": "hex", "TEXT": "string", "SAYS": "string", "EMPTY": "string"}
+    files = {
+        "main/Kconfig": "".join(f'config {name}\n    {kind} "{name}"\n' for name, kind in kinds.items()),
+        "sdkconfig": 'CONFIG_A=y\nCONFIG_N=0x1F\nCONFIG_TEXT="42"\nCONFIG_SAYS="a \\"b\\""\n',
+    }
+    values = configured(tmp_path, files).values
+    header = options_header({name: values.get(name) for name in kinds})
     assert [line for line in header.splitlines() if line.startswith("#define")] == [
         "#define CONFIG_A 1", '#define CONFIG_EMPTY ""', "#define CONFIG_N 0x1F",
         '#define CONFIG_SAYS "a \\"b\\""', '#define CONFIG_TEXT "42"',
     ]  # fmt: skip
+    assert "#undef CONFIG_B" in header
+
+
+@pytest.mark.parametrize(
+    ("line", "changed"),
+    [
+        ("CONFIG_ESP_TASK_WDT_CHECK_IDLE_TASK_CPU1=n", {"ESP_TASK_WDT_CHECK_IDLE_TASK_CPU1": None}),
+        ("CONFIG_LWIP_SNTP_MAX_SERVERS=3", {"LWIP_SNTP_MAX_SERVERS": "3"}),
+        ('CONFIG_IDF_TARGET="esp32c3"', {}),
+        ("CONFIG_PTHREAD_TASK_CORE_DEFAULT=-1", {}),
+    ],
+)
+def test_field_options_of_the_host_are_changed_in_the_host(
+    tmp_path: Path, line: str, changed: dict[str, str | None]
+) -> None:
+    """A chip's own options and numbers that are 1 can be set as others; what the chip is stays."""
+    assert configured(tmp_path, {"sdkconfig.defaults": f"{line}\n"}).of_host == changed
 
 
 def test_a_folder_without_a_project_is_refused(tmp_path: Path) -> None:
     """What is missing is named."""
-    with pytest.raises(ConfigError, match=r"it lacks a CMakeLists\.txt with project\(\)"):
+    with pytest.raises(ConfigError, match=r"it lacks a CMakeLists\.txt"):
         find_project(tmp_path)
     (tmp_path / "CMakeLists.txt").write_text(TOP)
     with pytest.raises(ConfigError, match=r"it lacks main/CMakeLists\.txt"):

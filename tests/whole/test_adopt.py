@@ -26,7 +26,7 @@ def test_the_page_is_a_list_of_steps() -> None:
         "hil doctor",
         "cp -r examples/sensor-node ~/node",
         "hil init",
-        "hil build -C . --report",
+        "hil build -C .",
         "hil.toml",
         "hil/benches/reading_ack.probe.yaml",
         "hil/benches/test_reading_ack.py",

@@ -25,7 +25,7 @@ from hil.base.chips import CHIPS
 from hil.base.errors import ConfigError
 from hil.base.idf_project import is_idf_project, read_cmake
 from hil.boards.firmware.partition_table import read_csv, to_binary
-from hil.boards.firmware.product.kconfig import Options, Table, read_options
+from hil.boards.firmware.product.kconfig import Kconfgen
 from hil.boards.firmware.product.project import Project, find_project
 
 TIMEOUT_S = 300
@@ -76,23 +76,20 @@ def compare_options(idf: Path, folder: Path) -> tuple[str, str]:
     try:
         chip, project = _for_a_chip(folder)
         with tempfile.TemporaryDirectory() as work:
-            empty = Path(work, "none")
-            empty.touch()
+            kconfgen = Kconfgen(Path(work), project, chip, {})
+            kconfgen.host.write_text("", encoding="utf-8")  # ESP-IDF's and the project's alone
             files = project.settings(chip)
-            read = read_options(
-                project.components, files, Table({}, {}, empty),
-                project=project.folder, chip=chip, say=lambda _: None,
-            )  # fmt: skip
-            theirs = _kconfgen(idf, project, chip, files, Path(work))
+            list(kconfgen.read(files))
+            ours = _lines(kconfgen.cmake)
+            theirs = _lines(_kconfgen(idf, project, chip, files, Path(work)))
     except (ConfigError, subprocess.SubprocessError) as error:
         return NOT_COMPARED, " ".join(str(error).split())[:200]
-    ours = _typed(read, theirs)
-    wrong = [
-        f"{name} {ours.get(name)!r} for {theirs.get(name)!r}"
-        for name in sorted(ours.keys() | theirs.keys())
-        if ours.get(name) != theirs.get(name)
-    ]
+    wrong = sorted(ours ^ theirs)
     return ("differs", "; ".join(wrong[:LISTED])) if wrong else ("agrees", "")
+
+
+def _lines(cmake: Path) -> set[str]:
+    return {line for line in cmake.read_text(encoding="utf-8").splitlines() if "CONFIGS_LIST" not in line}
 
 
 def _for_a_chip(folder: Path) -> tuple[str, Project]:
@@ -108,7 +105,7 @@ def _for_a_chip(folder: Path) -> tuple[str, Project]:
     raise refused or ConfigError(f"{folder} is for no chip.")
 
 
-def _kconfgen(idf: Path, project: Project, chip: str, files: list[Path], work: Path) -> dict[str, object]:
+def _kconfgen(idf: Path, project: Project, chip: str, files: list[Path], work: Path) -> Path:
     folders = [*sorted((idf / "components").iterdir()), *project.components]
     lists = {"COMPONENT_KCONFIGS": "kconfig", "COMPONENT_KCONFIGS_PROJBUILD": "kconfig.projbuild"}
     environment = {
@@ -125,7 +122,7 @@ def _kconfgen(idf: Path, project: Project, chip: str, files: list[Path], work: P
     generate = (
         "-m", "kconfgen", *listed, "--kconfig", str(idf / "Kconfig"), *defaults,
         "--env", "IDF_MINIMAL_BUILD=n", "--sdkconfig-rename", str(idf / "sdkconfig.rename"),
-        "--config", str(project.folder / "sdkconfig"), "--output", "json", str(work / "json"),
+        "--config", str(project.folder / "sdkconfig"), "--output", "cmake", str(work / "theirs"),
     )  # fmt: skip
     for command in ((str(prepare), *listed), generate):
         done = subprocess.run(
@@ -133,8 +130,7 @@ def _kconfgen(idf: Path, project: Project, chip: str, files: list[Path], work: P
         )
         if done.returncode:
             raise ConfigError(f"{command[1]}: {done.stderr[-300:]}")
-    read: dict[str, object] = json.loads((work / "json").read_text(encoding="utf-8"))
-    return read
+    return work / "theirs"
 
 
 def _named(folders: list[Path], name: str, chip: str = "") -> Iterator[Path]:
@@ -144,26 +140,6 @@ def _named(folders: list[Path], name: str, chip: str = "") -> Iterator[Path]:
             yield from (
                 path for path in sorted(folder.iterdir()) if path.name.lower() in names and path.is_file()
             )
-
-
-def _typed(options: Options, theirs: dict[str, object]) -> dict[str, object]:
-    """Return our texts as kconfgen's JSON has them; its null is a number without a value."""
-    found: dict[str, object] = {}
-    for name, value in options.values.items():
-        if name in options.texts:
-            found[name] = value
-        elif value in ("y", "n"):
-            if name in theirs or value == "y":  # kconfgen has no entry for a promptless bool that is n
-                found[name] = value == "y"
-        else:
-            found[name] = _number(value)
-    return found
-
-
-def _number(value: str) -> object:
-    if not value:
-        return None
-    return float(value) if "." in value else int(value, 0)
 
 
 def compare_tables(idf: Path, path: Path) -> tuple[str, str]:

@@ -99,17 +99,6 @@ macro(spaces2list variable)
     string(REPLACE " " ";" ${variable} "${${variable}}")
 endmacro()
 
-function(lines2list variable)
-    string(REGEX REPLACE "\r?\n" ";" value "${${variable}}")
-    set(${variable} "${value}" PARENT_SCOPE)
-endfunction()
-
-function(git_describe variable)
-    execute_process(COMMAND git describe --always --tags --dirty WORKING_DIRECTORY ${HIL_FOLDER}
-        OUTPUT_VARIABLE value OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
-    set(${variable} "${value}" PARENT_SCOPE)
-endfunction()
-
 function(idf_build_get_property variable property)
     get_property(value GLOBAL PROPERTY idf_build_${property})
     set(${variable} "${value}" PARENT_SCOPE)
@@ -120,10 +109,6 @@ function(idf_build_set_property property value)
         set(append APPEND)
     endif()
     set_property(GLOBAL ${append} PROPERTY idf_build_${property} "${value}")
-endfunction()
-
-function(idf_build_unset_property property)
-    set_property(GLOBAL PROPERTY idf_build_${property} "")
 endfunction()
 
 # ESP-IDF's own components are one library here, so that what is set of them has no effect.

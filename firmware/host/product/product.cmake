@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # A product that was written for ESP-IDF: its CMakeLists.txt files as they are, with the commands of ESP-IDF's build
 # system that they call (idf.cmake). HIL_PRODUCT is a file, written by hil/boards/firmware/product, that sets
-# PRODUCT_NAME, PRODUCT_DIR, PRODUCT_VERSION, PRODUCT_OPTIONS (a header), PRODUCT_COMPONENTS (folders, each after those
-# that it requires), HIL_RECORD and each option CONFIG_….
+# PRODUCT_NAME, PRODUCT_DIR, PRODUCT_VERSION, PRODUCT_COMPONENTS (folders, each after those that it requires) and each
+# option CONFIG_…. Beside it are product_options.h, and stand-ins/ for headers that are nowhere.
 include(${HIL_PRODUCT})
-set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+get_filename_component(product_work ${HIL_PRODUCT} DIRECTORY)
+set(HIL_RECORD ${product_work}/record)
 set(HIL_CHIP ${first_chip})
 set(HIL_FOLDER ${PRODUCT_DIR})
 set(HIL_PRODUCT_DIR ${CMAKE_CURRENT_LIST_DIR})
@@ -166,15 +167,14 @@ foreach(folder IN LISTS PRODUCT_COMPONENTS)
         list(APPEND product_places -ffile-prefix-map=${folder}=components/${name})
     endif()
 endforeach()
-get_filename_component(options_folder ${PRODUCT_OPTIONS} DIRECTORY)
-list(APPEND product_places -ffile-prefix-map=${options_folder}=options # after the product: they may lie in it
+list(APPEND product_places -ffile-prefix-map=${product_work}=options # after the product: they may lie in it
     "SHELL:\"-ffile-prefix-map=${real_binary_dir}=build\"" "SHELL:\"-ffile-prefix-map=${CMAKE_BINARY_DIR}=build\"") # again
 foreach(library IN LISTS product_libraries)
     # A chip's compiler takes what the host's warns of (%lu for a uint32_t); what would only fail at the link fails here.
     target_compile_options(${library} PRIVATE -Wno-error -Wno-unused-parameter -Wno-sign-compare -Wno-format -Wno-shadow
         "$<$<COMPILE_LANGUAGE:C>:-Werror=implicit-function-declaration;-Werror=int-conversion;-fcommon>"
         "$<$<COMPILE_LANGUAGE:CXX>:${cxx_options};-Wno-missing-field-initializers>" ${product_places}
-        "SHELL:-include \"${PRODUCT_OPTIONS}\"" ${build_options} "$<$<COMPILE_LANGUAGE:C>:${c_build_options}>"
+        "SHELL:-include \"${product_work}/product_options.h\"" "SHELL:-idirafter \"${product_work}/stand-ins\"" ${build_options} "$<$<COMPILE_LANGUAGE:C>:${c_build_options}>"
         "$<$<COMPILE_LANGUAGE:CXX>:${cxx_build_options}>")
     target_compile_definitions(${library} PRIVATE ESP_PLATFORM _GNU_SOURCE ${build_definitions})
     get_target_property(is_of_host ${library} HIL_OF_HOST) # firmware/esp_hil has seen the host's own headers only

@@ -17,11 +17,11 @@ from pathlib import Path
 
 import hil
 from hil.base.chips import CHIPS, MODELLED
-from hil.base.errors import ConfigError
+from hil.base.errors import ConfigError, RefusedSourcesError
 from hil.base.flock import wait_for_lock
 from hil.base.paths import CHECKOUT, PROJECT_ROOT, TOOL_FIRMWARE, own_benches
 from hil.boards.firmware.build_folder import DEFAULT_TICK_HZ, Image, check_tick_hz, image_sha256
-from hil.boards.firmware.failure import RefusedSourcesError, refuses_sources
+from hil.boards.firmware.failure import refuses_sources
 from hil.boards.firmware.revision import (
     STEP_TIMEOUT_S,
     VERSION_FILE,
@@ -51,10 +51,15 @@ class HostTree:
     def log(self) -> Path:
         return self.folder.with_name(f"{self.folder.name}.log")
 
-    def build(self, *programs: str) -> None:
-        """Bring programs up to date. Raises ConfigError: a missing tool, or the compiler's first error."""
+    def build(self, *programs: str, keep_going: bool = False) -> None:
+        """Bring programs up to date. Raises ConfigError: a missing tool, or the compiler's first error.
+
+        With ``keep_going`` the log has the errors of all sources.
+        """
         self.configure()
-        run_step(("cmake", "--build", str(self.folder), "--target", *programs), log=self.log)
+        more = ("--", "-k", "0") if keep_going else ()
+        command = ("cmake", "--build", str(self.folder), "--target", *programs, *more)
+        run_step(command, log=self.log, env={"LC_ALL": "C"})
 
     def configure(self) -> None:
         """Bring the tree up to date. Raises ConfigError: a missing tool, or CMake's first error."""
@@ -64,18 +69,19 @@ class HostTree:
                     f"building for virtual boards needs {tool}, which is not installed.",
                     next_step="hil doctor.",
                 )
-        source = str(self.sources / "host")
-        self._forget_other_sources(source)
-        configure = ("cmake", "-S", source, "-B", str(self.folder), "-G", "Ninja", *self.options)
+        source = self.sources / "host"
+        forget_other_sources(self.folder, source)
+        configure = ("cmake", "-S", str(source), "-B", str(self.folder), "-G", "Ninja", *self.options)
         run_step(configure, log=self.log, fresh=True)
 
-    def _forget_other_sources(self, source: str) -> None:
-        """Remove the tree where it is of sources elsewhere, as another installation's: CMake refuses it."""
-        cache = self.folder / "CMakeCache.txt"
-        if not cache.is_file():
-            return
-        if f"CMAKE_HOME_DIRECTORY:INTERNAL={source}\n" not in cache.read_text(errors="replace"):
-            shutil.rmtree(self.folder)
+
+def forget_other_sources(build_dir: Path, source: Path) -> None:
+    """Remove a build that is of sources elsewhere, as another installation's: CMake refuses it."""
+    cache = build_dir / "CMakeCache.txt"
+    if cache.is_file() and f"CMAKE_HOME_DIRECTORY:INTERNAL={source}\n" not in cache.read_text(
+        errors="replace"
+    ):
+        shutil.rmtree(build_dir)
 
 
 @contextmanager

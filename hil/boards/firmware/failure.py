@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from hil.base.errors import ConfigError, HilError
+from hil.base.errors import HilError, RefusedSourcesError
 from hil.model import BaseCause
 from hil.store.files import replace_file
 
@@ -30,10 +30,6 @@ _TROUBLE = re.compile(
     r"|No CMAKE_\w*COMPILER",
     re.IGNORECASE,
 )
-
-
-class RefusedSourcesError(ConfigError):
-    """The sources of a commit do not build, as they are."""
 
 
 def refuses_sources(log: Path, sources: Path) -> bool:

@@ -17,10 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from hil.base.errors import ConfigError, RigError
+from hil.base.errors import ConfigError, RefusedSourcesError, RigError
 from hil.base.git import git, try_git
 from hil.boards.firmware.build_folder import Image
-from hil.boards.firmware.failure import RefusedSourcesError
 
 FOLDER = "firmware"
 VERSION_FILE = "version.txt"

@@ -8,16 +8,17 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from hil.base.errors import ConfigError
+from hil.base.errors import ConfigError, RefusedSourcesError
+from hil.base.idf_project import read_cmake
 from hil.base.paths import PROJECT_FILE
 from hil.base.project import read_project
 from hil.boards.firmware.build import BUILD_ROOT, Say, locked
 from hil.boards.firmware.build_folder import Image
 from hil.boards.firmware.bundle import write_bundle
 from hil.boards.firmware.export import exported
-from hil.boards.firmware.failure import RefusedSourcesError, refuses_sources
+from hil.boards.firmware.failure import refuses_sources
 from hil.boards.firmware.product.build import Publish, build_product
-from hil.boards.firmware.product.project import described, project_name
+from hil.boards.firmware.product.project import described
 from hil.boards.firmware.revision import Revision, SourceState
 
 
@@ -49,7 +50,8 @@ def build_product_at(
         say(f"Building the product of {revision}")
         try:
             firmware = _firmware_of_then(sources, os.path.relpath(root or folder, folder))
-            _forget(build_root / "at" / f"{project_name(firmware)}-{target}")
+            # what was built of another commit must not take part
+            shutil.rmtree(build_root / "at" / f"{read_cmake(firmware).name}-{target}", ignore_errors=True)
             return build_product(
                 firmware,
                 target=target,
@@ -82,13 +84,6 @@ def _firmware_of_then(sources: Path, up: str) -> Path:
         return read_project(root).firmware
     except ConfigError as error:
         raise RefusedSourcesError(error.sentence, next_step=error.next_step) from error
-
-
-def _forget(build_dir: Path) -> None:
-    """Remove what was built of another commit: it must not take part."""
-    shutil.rmtree(build_dir, ignore_errors=True)
-    for path in build_dir.parent.glob(f"{build_dir.name}-*.sdkconfig"):
-        path.unlink()
 
 
 def _told(error: ConfigError, revision: Revision, sources: Path) -> ConfigError:
