@@ -164,6 +164,19 @@ def test_a_project_of_esp_idf_is_known_by_its_text(tmp_path: Path, text: str, is
     assert is_idf_project(tmp_path) == is_one
 
 
+@pytest.mark.slow
+def test_field_who_mends_what_is_said_by_the_tool_that_fails(tmp_path: Path) -> None:
+    """A command that CMake does not know is no fault of a source; an error of the compiler is."""
+    found(tmp_path, IDF + "project(x)\n", {"main/main.c": "#error no\nvoid app_main(void) {}\n"})
+    with pytest.raises(ConfigError, match=r"main\.c:1:2: error: #error no.*Next: mend the source"):
+        build_product(tmp_path, say=lambda _: None, build_root=tmp_path / "out")
+    cmake = tmp_path / "main" / "CMakeLists.txt"
+    cmake.write_text(f"{cmake.read_text()}frobnicate()\n")
+    with pytest.raises(ConfigError, match=r"main/CMakeLists\.txt:2 \(frobnicate\): Unknown") as caught:
+        build_product(tmp_path, say=lambda _: None, build_root=tmp_path / "out")
+    assert "mend the source" not in str(caught.value)
+
+
 MAIN_CMAKE = """\
 spaces2list(NOTHING)
 set(COMPONENT_SRCS "main.c")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -24,6 +25,7 @@ from hil.boards.firmware.build_folder import Image
 FOLDER = "firmware"
 VERSION_FILE = "version.txt"
 UNPACK_TIMEOUT_S = 120.0
+_OF_COMPILER = re.compile(r":\d+: (?:fatal )?error: ")
 
 
 @dataclass(frozen=True)
@@ -186,10 +188,12 @@ def run_step(
     if status and _ran_out_of_space(log):
         raise _disk_full(log)
     if status:
+        said = _first_error(log)
+        next_step = (
+            "mend the source" if _OF_COMPILER.search(said) else "read what stands before it in the log"
+        )
         raise ConfigError(
-            f"the build failed: {_first_error(log)}",
-            log=str(log),
-            next_step="mend the source and build again.",
+            f"the build failed: {said}", log=str(log), next_step=f"{next_step}, and build again."
         )
 
 
