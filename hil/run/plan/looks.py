@@ -97,15 +97,18 @@ def boots_of(looks: Looks) -> tuple[int, ...]:
 def lying(looks: Looks) -> tuple[tuple[bool, ...], ...]:
     """Say of each boot of each look whether the builds lie in each other's slots of the first boot.
 
-    Both ways have about as many boots after each look but the first of several, so that a slot is told from a
-    build. A look swaps them once at most, and where that is worth its time: after the boots that go to the
-    way they lie.
+    Both ways have about as many boots after the last look, and some after each look but the first of several,
+    so that a slot is told from a build. A look swaps them once at most, and where that is worth its time:
+    after the boots that go to the way they lie. Where the swap of the second look can make both ways equal
+    in the end, it is the only one.
     """
     pairs, now, found = [0, 0], False, list[tuple[bool, ...]]()  # of candidate and other, each way
     for boots in boots_of(looks):
         added = boots // 2
-        there = 0
-        if (found or len(looks) == 1) and pairs[not now] < _EVEN * (sum(pairs) + added):
+        there, half = 0, min(looks[-1]) // 2
+        if len(found) == 1 and pairs[now] < half < pairs[now] + added:
+            there = pairs[now] + added - half
+        elif (found or len(looks) == 1) and pairs[not now] < _EVEN * (sum(pairs) + added):
             there = min((sum(pairs) + added) // 2 - pairs[not now], added)
         pairs[now] += added - there
         pairs[not now] += there
