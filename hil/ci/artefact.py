@@ -3,7 +3,7 @@
 
     plan.json
     accepted.json                         who accepted a regression; `hil ci comment` asks GitHub itself
-    legs/<leg>/skipped.json               the reason that `hil ci narrow` recorded
+    legs/<leg>/skipped.json               the reason that `hil ci build` recorded
     legs/<leg>/ended.json                 why a command of the leg ended before there was anything to judge
     legs/<leg>/<run id>/run.json
     legs/<leg>/<run id>/verdicts.json

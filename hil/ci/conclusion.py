@@ -162,18 +162,19 @@ def _found(
     if why := _why_unbuilt(plan, leg, folder, job_results):
         return why
     left = f"the leg {leg.name} left neither a verdict nor a reason to skip it"
-    if leg.job not in job_results:
+    job = leg.measured_by
+    if job not in job_results:
         return failed(leg.name, f"{left}. Measure it, then: hil ci collect {leg.name}.")
     return failed(
         leg.name,
-        f"{left}; its job {leg.job} ended with {job_results[leg.job]!r}{_unbuilt(leg, job_results)}. "
+        f"{left}; its job {job} ended with {job_results[job]!r}{_unbuilt(leg, job_results)}. "
         f"Look at the log of that job, or of the jobs that it needs.",
     )
 
 
 def _unbuilt(leg: Leg, job_results: Mapping[str, str]) -> str:
     """Return that the firmware of a chip was not built, where the job before says so; else ""."""
-    built = job_results.get("build", "") if leg.target else ""
+    built = job_results.get("build", "") if leg.target and leg.measured_by != "build" else ""
     return f", and the job build, which makes its firmware, with {built!r}" if built in FAILED_RESULTS else ""
 
 
@@ -200,7 +201,7 @@ def without_limits(verdict: CiVerdict, error: ConfigError) -> CiVerdict:
 def _failed_jobs(plan: CiPlan, legs: Sequence[LegResult], job_results: Mapping[str, str]) -> list[str]:
     """Return a sentence for each job whose failure no leg tells."""
     telling = [leg for leg in legs if leg.status != ExitCode.PASS or (leg.reason and leg.exit_code)]
-    told = {plan.leg(leg.name).job for leg in telling}
+    told = {plan.leg(leg.name).measured_by for leg in telling}
     # nobody's word excuses a build: a leg without a rack says nothing of it
     told |= {"build" for leg in telling if leg.status and plan.leg(leg.name).target and not leg.run_id}
     return [

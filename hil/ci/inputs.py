@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 from typing import TypeVar
 
 from hil.base.errors import ConfigError
@@ -27,10 +28,10 @@ from hil.ci.plan import (
     COMPARED_TARGET,
     EMULATED_JOB,
     EMULATED_SUITE,
-    ENVIRONMENT,
-    FORK_ENVIRONMENT,
+    IDF_VERSION,
     CiPlan,
     Leg,
+    without_rack,
 )
 from hil.probe.probe_file import SUFFIX
 from hil.run.plan.planning import image_of
@@ -42,6 +43,7 @@ from hil.virtual.emulator.chips import COUNTING, target_of
 T = TypeVar("T")
 
 MODES = ("virtual", "emulated", "rack")
+OWN = "own"  # in the place of a mode: the tool's own repository, which plans by what a change touches
 MERGE_BASE, NONE = "merge-base", "none"
 PRIVILEGED = ("pull_request_target", "workflow_run")
 OLDEST_IDF = (5, 5)  # firmware/main/idf_component.yml
@@ -49,12 +51,11 @@ OLDEST_IDF = (5, 5)  # firmware/main/idf_component.yml
 DEFAULTS: Mapping[str, str] = {
     "mode": "virtual",
     "firmware-path": ".",
-    "idf-version": "v5.5.4",
+    "idf-version": IDF_VERSION,
     "targets": "",
     "suite": "quick",
     "rack-label": "",
     "base": "merge-base",
-    "pages": "false",
 }
 _IDF_VERSION = re.compile(r"v(\d{1,2})\.(\d{1,2})(\.\d{1,2})?(@sha256:[0-9a-f]{64})?")
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -78,7 +79,6 @@ class Asked:
     suite: str
     rack_label: str
     base: str
-    pages: bool
 
     @property
     def firmware(self) -> str:
@@ -121,7 +121,6 @@ def check_inputs(given: Mapping[str, str], repository: Path, event: Event) -> As
     suite = reader.read("suite", lambda text: _suite(text, modes, project), "")
     label = reader.read("rack-label", lambda text: _label(text, modes), "")
     base = reader.read("base", lambda text: _base(repository, text, event), "")
-    pages = reader.read("pages", lambda text: _pages(text, modes), False)
     if reader.wrong or project is None:
         count = len(reader.wrong)
         raise ConfigError(
@@ -129,20 +128,21 @@ def check_inputs(given: Mapping[str, str], repository: Path, event: Event) -> As
             next_step="correct it below `with:`, where the workflow is called; "
             "docs/operate/another-repository.md has them all.",
         )
-    return Asked(
-        repository.resolve(), project, folder, modes, idf_version, targets, suite, label, base, pages
-    )
+    return Asked(repository.resolve(), project, folder, modes, idf_version, targets, suite, label, base)
 
 
-def plan_asked(asked: Asked, event: Event) -> CiPlan:
-    """Return the plan of what is asked for: a leg for each mode and chip."""
+def plan_asked(asked: Asked, event: Event, off: Mapping[str, str] = MappingProxyType({})) -> CiPlan:
+    """Return the plan of what is asked for: a leg for each mode and chip. ``off`` is as in plan_event()."""
     chip = COMPARED_TARGET if asked.base else ""  # without a base all boards of the virtual rack measure
     legs = (
         *(Leg("virtual", "virtual", asked.suite, chip) for mode in asked.modes if mode == "virtual"),
         *(Leg(f"rack-{chip}", "rack", asked.suite, chip) for chip in asked.racks),
         *(Leg(target_of(chip), EMULATED_JOB, EMULATED_SUITE, chip) for chip in asked.emulated),
     )
-    plan = CiPlan(
+    images = _images(asked)
+    needed = {image.tick_hz for image in images if not image.product}
+    needed |= {DEFAULT_TICK_HZ} if asked.emulated else set()
+    return CiPlan(
         event=event.name,
         trigger=event.trigger,
         repository=event.repository,
@@ -150,14 +150,16 @@ def plan_asked(asked: Asked, event: Event) -> CiPlan:
         fork=event.fork,
         head=event.head,
         base=asked.base,
-        environment=FORK_ENVIRONMENT if event.fork else ENVIRONMENT,
         changes=_kinds(asked, event.head),
         build=asked.build,
-        legs=legs,
+        legs=tuple(without_rack(leg, off) for leg in legs),
+        ticks_hz=tuple(tick_hz for tick_hz in TICKS_HZ if tick_hz in needed),
+        folder=asked.folder,
+        product=asked.firmware if any(image.product for image in images) else "",
+        limits=(asked.project.root / "hil" / FOLDER).relative_to(asked.repository).as_posix(),
+        idf_version=asked.idf_version,
+        rack_label=asked.rack_label,
     )
-    needed = {image.tick_hz for image in _images(asked) if not image.product}
-    needed |= {DEFAULT_TICK_HZ} if asked.emulated else set()
-    return replace(plan, ticks_hz=tuple(tick_hz for tick_hz in TICKS_HZ if tick_hz in needed))
 
 
 def _kinds(asked: Asked, head: str) -> tuple[str, ...]:
@@ -166,29 +168,6 @@ def _kinds(asked: Asked, head: str) -> tuple[str, ...]:
     return tuple(
         sorted({"documentation" if one == "documentation" else "firmware" for one in kinds_of(files)})
     )
-
-
-def outputs_of(asked: Asked, plan: CiPlan) -> dict[str, object]:
-    """Return what the jobs of measure.yml read."""
-    return {
-        "trigger": plan.trigger,
-        "environment": plan.environment,
-        "firmware-path": asked.folder,
-        "idf-version": asked.idf_version,
-        "suite": asked.suite,
-        "rack-label": asked.rack_label,
-        "base": asked.base,
-        "limits": (asked.project.root / "hil" / FOLDER).relative_to(asked.repository).as_posix(),
-        "virtual": "virtual" in asked.modes,
-        "build": asked.build,
-        "emulated": asked.emulated,
-        "racks": asked.racks,
-        "ticks-hz": " ".join(map(str, plan.ticks_hz)),
-        # the ESP-IDF project, where its own image is measured: by probes, from outside
-        "product": asked.firmware if any(image.product for image in _images(asked)) else "",
-        "legs": plan.legs_of_alpha,
-        "pages": asked.pages,
-    }
 
 
 class _Reader:
@@ -310,14 +289,6 @@ def _base(repository: Path, text: str, event: Event) -> str:
         with suppress(ConfigError):
             return find_revision(repository, name).commit
     raise _WrongError(f"is no commit, branch or tag of the repository; allowed is {MERGE_BASE}, too.")
-
-
-def _pages(text: str, modes: tuple[str, ...]) -> bool:
-    if text not in ("true", "false"):
-        raise _WrongError("is neither true nor false.")
-    if text == "true" and "virtual" not in modes:
-        raise _WrongError("asks for the report of the virtual rack, which the mode leaves out.")
-    return text == "true"
 
 
 def _images(asked: Asked) -> set[Image]:

@@ -222,7 +222,7 @@ def failed(name: str, sentence: str) -> LegResult:
 
 
 def _read_skip(path: Path, leg: Leg, plan: CiPlan) -> LegResult:
-    """Accept the reason that `hil ci narrow` records where the plan allows for it, and no other."""
+    """Accept the reason that `hil ci build` records where the plan allows for it, and no other."""
     name = leg.name
     record = json.loads(read_at_most(path, SETTINGS_MOST_BYTES))
     reason = record["reason"]
@@ -232,7 +232,7 @@ def _read_skip(path: Path, leg: Leg, plan: CiPlan) -> LegResult:
         return failed(name, f"the leg {name} was skipped ({reason}), which its plan does not allow.")
     if reason != unchanged_image(plan, leg):
         return failed(
-            name, f"the leg {name} was skipped for a reason that `hil ci narrow` does not give: {reason}."
+            name, f"the leg {name} was skipped for a reason that `hil ci build` does not give: {reason}."
         )
     if "firmware" in plan.changes:  # the bytes were compared where the head's own code built them
         return unmeasured(name, f"{reason}; {SAID_IDENTICAL}")
@@ -367,20 +367,12 @@ def _not_the_head(firmware: Mapping[str, Any], plan: CiPlan) -> str:
 IDENTICAL = "identical"
 
 
-def narrow(plan: CiPlan, comparisons: Mapping[str, str], to: Path, job: str = "rack") -> tuple[str, ...]:
-    """Return the targets that a job still has to measure; record in ``to`` why the others need not.
+def is_unchanged_image(plan: CiPlan, leg: Leg, comparisons: Mapping[str, str]) -> bool:
+    """Say whether a leg need not be measured: its images are the merge base's, and so is what measures.
 
-    ``comparisons`` maps an image to what `hil firmware compare` said of head and merge base. A target is left
-    out where all of its images are the same. All stay where nothing was compared, and where what measures or
-    judges has changed.
+    ``comparisons`` maps an image to what `hil firmware compare` said of head and merge base.
     """
-    if not plan.may_leave_out:
-        return plan.targets_of(job)
-    kept = compared_targets(plan, comparisons, job)
-    for leg in plan.legs:
-        if leg.job == job and not leg.skip and leg.target not in kept:
-            write_skip(to, leg.name, unchanged_image(plan, leg))
-    return kept
+    return plan.may_leave_out and all(comparisons.get(image) == IDENTICAL for image in plan.images_of(leg))
 
 
 def compared_targets(plan: CiPlan, comparisons: Mapping[str, str], job: str = "rack") -> tuple[str, ...]:
@@ -401,21 +393,13 @@ def compared_targets(plan: CiPlan, comparisons: Mapping[str, str], job: str = "r
     )
 
 
-def read_comparisons(folder: Path) -> dict[str, str]:
-    """Read the JSON files of `hil firmware compare --json` below ``folder``. Raises ConfigError."""
-    found: dict[str, str] = {}
-    for path in sorted(folder.rglob("*.json")):
-        try:
-            found.update(_read(path))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ConfigError(
-                f"{path} is not what `hil firmware compare --json` prints: {error!r}."
-            ) from error
-    return found
-
-
-def _read(path: Path) -> dict[str, str]:
-    stored = json.loads(read_at_most(path, SETTINGS_MOST_BYTES))
-    if stored["schema"] != COMPARISON_SCHEMA:
-        raise ValueError(f"schema {stored['schema']}")
-    return {str(item["target"]): str(item["outcome"]) for item in stored["targets"]}
+def read_comparisons(path: Path) -> dict[str, str]:
+    """Read what `hil firmware compare --json` printed. Raises ConfigError."""
+    try:
+        stored = json.loads(read_at_most(path, SETTINGS_MOST_BYTES))
+        if stored["schema"] == COMPARISON_SCHEMA:
+            return {str(item["target"]): str(item["outcome"]) for item in stored["targets"]}
+        said = f"schema {stored['schema']}"
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        said = repr(error)
+    raise ConfigError(f"{path} is not what `hil firmware compare --json` prints: {said}.")

@@ -33,8 +33,6 @@ from hil.thresholds.loader import FOLDER
 from hil.virtual.emulator.chips import COUNTING, target_of
 
 SCHEMA = 1
-ENVIRONMENT = "hil-rack"
-FORK_ENVIRONMENT = "hil-rack-forks"  # with required reviewers
 SUITES = {"nightly": ("nightly", "nightly")}  # trigger → suite of the virtual rack, of physical racks
 OTHER_SUITES = ("quick", "pr")
 COMPARED_TARGET = "virtual-esp32"  # one chip: virtual ones run the same C, and two boards decide in minutes
@@ -42,9 +40,15 @@ COMPARED_SUITE = "pr"  # of the legs that compare: with the merge base, at night
 NO_BASE = "there is no merge base to compare with"
 RULER_ON_BOTH_SIDES = "what the changed ruler itself does to the figures, as both sides are measured by it"
 RACK_JOBS = ("rack", "night-rack")
+IDF_VERSION, RACK_LABEL = "v5.5.4", "hil"
 EMULATED_JOB, EMULATED_SUITE = "emulated", "sealed"
 INSTRUCTION_COST = "instruction cost (emulated)"  # never called performance: no figure of it is a time
 MEASURES: frozenset[Kind] = frozenset({"harness", "ruler"})  # or judges
+# a leg's job → the job of measure.yml that measures it, where that has another name
+JOBS = {"compare": "virtual", "night": "virtual", EMULATED_JOB: "build", "night-rack": "rack"}
+MINUTES = {"virtual": 40, "compare": 40, "night": 70, EMULATED_JOB: 25, "rack": 80, "night-rack": 130}
+MINUTES_AT_NIGHT = {**MINUTES, "virtual": 60, "rack": 280}
+AROUND_MINUTES = 20  # before and after a measurement, to set up, to build and to keep what was measured
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,11 @@ class Leg:
         return f"{INSTRUCTION_COST} {self.target}" if self.job == EMULATED_JOB else self.name
 
     @property
+    def measured_by(self) -> str:
+        """The job of measure.yml that measures it."""
+        return JOBS.get(self.job, self.job)
+
+    @property
     def compares_virtually(self) -> bool:
         """Whether it measures head and base on the virtual boards of COMPARED_TARGET."""
         return self.job == "compare" or (self.job == "virtual" and self.target == COMPARED_TARGET)
@@ -88,6 +97,9 @@ class CiPlan:
     ``ticks_hz`` are the ticks of the images that the racks' suite needs; each target is built with each.
     ``compare_ticks_hz`` are those of the suite that is compared, ``virtual_targets`` the virtual rack's.
     ``virtual_boards`` are those of it that measure the suite of a night; all where there are none.
+
+    ``folder`` is where a team's project is in its repository, "" where the repository is the tool's own;
+    ``product`` is the ESP-IDF project whose own image is measured too, ``limits`` the folder of the limits.
     """
 
     event: str
@@ -97,7 +109,6 @@ class CiPlan:
     fork: bool
     head: str
     base: str
-    environment: str
     changes: tuple[str, ...]
     build: tuple[str, ...]
     legs: tuple[Leg, ...]
@@ -105,16 +116,11 @@ class CiPlan:
     compare_ticks_hz: tuple[int, ...] = (DEFAULT_TICK_HZ,)
     virtual_targets: tuple[str, ...] = VIRTUAL_TARGETS
     virtual_boards: tuple[str, ...] = ()
-
-    @property
-    def racks(self) -> tuple[str, ...]:
-        """The targets that a physical rack is to measure."""
-        return self.targets_of("rack")
-
-    @property
-    def emulated(self) -> tuple[str, ...]:
-        """The chips whose instruction cost is to be measured."""
-        return self.targets_of(EMULATED_JOB)
+    folder: str = ""
+    product: str = ""
+    limits: str = FOLDER
+    idf_version: str = IDF_VERSION
+    rack_label: str = RACK_LABEL
 
     def targets_of(self, job: str) -> tuple[str, ...]:
         """Return the targets that a job is to measure."""
@@ -147,39 +153,37 @@ class CiPlan:
         """How many legs share alpha: what is exact has no false alarms to share."""
         return max(1, sum(not leg.skip for leg in self.legs if leg.job != EMULATED_JOB))
 
-    def jobs_of(self, job: str) -> list[dict[str, object]]:
-        """Return the matrix of a job that measures one leg each."""
-        legs = (leg for leg in self.legs if leg.job == job and not leg.skip)
-        keys = ("suite", "target", "reference", "unchanged")
-        return [{"leg": leg.name, **{key: getattr(leg, key) for key in keys}} for leg in legs]
+    def minutes_of(self, leg: Leg) -> int:
+        """Return how long the measurement of a leg may take."""
+        return (MINUTES_AT_NIGHT if self.trigger == "nightly" else MINUTES)[leg.job]
+
+    def matrix_of(self, job: str) -> list[dict[str, object]]:
+        """Return the matrix of a job of measure.yml: its legs, and when GitHub ends each."""
+        legs = (leg for leg in self.legs if leg.measured_by == job and not leg.skip)
+        return [
+            {
+                "leg": leg.name,
+                "target": leg.target,
+                "suite": leg.suite,
+                "minutes": self.minutes_of(leg) + AROUND_MINUTES,
+            }
+            for leg in legs
+        ]
 
     def leg(self, name: str) -> Leg:
         return next(leg for leg in self.legs if leg.name == name)
 
     def outputs(self) -> dict[str, str]:
-        """Return what the jobs of the workflow read (``needs.plan.outputs``)."""
-        virtual = next(leg for leg in self.legs if leg.job == "virtual")
+        """Return what the jobs of measure.yml read (``needs.plan.outputs``); `hil ci` reads the plan."""
         return {
-            "head": self.head,
-            "base": self.base,
+            "nothing": json.dumps(all(leg.skip for leg in self.legs)),
+            "virtual": json.dumps(self.matrix_of("virtual")),
             "build": json.dumps(self.build),
-            "ticks-hz": " ".join(map(str, self.ticks_hz)),
-            "racks": json.dumps(self.racks),
-            "emulated": json.dumps(self.emulated),
-            "virtual": json.dumps(not virtual.skip),
-            "virtual-suite": virtual.suite,
-            "rack-suite": next((leg.suite for leg in self.legs if leg.job == "rack"), ""),
-            "compare": json.dumps(any(leg.job == "compare" and not leg.skip for leg in self.legs)),
-            "compare-suite": COMPARED_SUITE,
-            "legs": str(self.legs_of_alpha),
-            "compare-ticks-hz": " ".join(map(str, self.compare_ticks_hz)),
-            "virtual-targets": " ".join(self.virtual_targets),
-            "virtual-boards": " ".join(self.virtual_boards),
-            "virtuals": json.dumps(self.jobs_of("virtual")),
-            "references": " ".join(self.references),
-            "nights": json.dumps(self.jobs_of("night")),
-            "rack-nights": json.dumps(self.jobs_of("night-rack")),
-            "environment": self.environment,
+            "emulated": json.dumps(self.targets_of(EMULATED_JOB)),
+            "racks": json.dumps(self.matrix_of("rack")),
+            "limits": self.limits,
+            "idf-version": self.idf_version,
+            "rack-label": self.rack_label,
         }
 
     def to_json(self) -> dict[str, Any]:
@@ -204,11 +208,12 @@ def plan_event(
     plan = make_plan(
         event, base, files, Targets(build, racks), suite=suite, references=references, night=night
     )
-    needed = {DEFAULT_TICK_HZ, *_ticks_hz(thresholds, plan.outputs()["rack-suite"])}
+    rack_suite = next((leg.suite for leg in plan.legs if leg.job == "rack"), "")
+    needed = {DEFAULT_TICK_HZ, *_ticks_hz(thresholds, rack_suite)}
     ticks_hz = tuple(tick_hz for tick_hz in TICKS_HZ if tick_hz in needed) if plan.build else plan.ticks_hz
     return dataclasses.replace(
         plan,
-        legs=tuple(_without_rack(leg, off) for leg in plan.legs),
+        legs=tuple(without_rack(leg, off) for leg in plan.legs),
         ticks_hz=ticks_hz,
         compare_ticks_hz=_ticks_hz(thresholds, COMPARED_SUITE),
         virtual_targets=virtual_targets(repository),
@@ -243,7 +248,6 @@ def make_plan(
         fork=event.fork,
         head=event.head,
         base=base,
-        environment=FORK_ENVIRONMENT if event.fork else ENVIRONMENT,
         changes=kinds,
         build=() if reason else tuple(dict.fromkeys((*targets.build, *targets.racks, *COUNTING))),
         legs=(
@@ -277,7 +281,7 @@ def _ticks_hz(thresholds: Path, suite: str) -> tuple[int, ...]:
         return TICKS_HZ
 
 
-def _without_rack(leg: Leg, off: Mapping[str, str]) -> Leg:
+def without_rack(leg: Leg, off: Mapping[str, str]) -> Leg:
     if leg.job not in RACK_JOBS or leg.skip or leg.target not in off:
         return leg
     return dataclasses.replace(leg, skip=off[leg.target], undecided=True)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Racks as the jobs of a workflow run show them: which take their jobs, and which do not within an hour.
 
-A job's token may not list runners. So a rack is known by its jobs: they have the labels self-hosted, hil and
+A job's token may not list runners. So a rack is known by its jobs: they have the labels self-hosted and
 the chip; one that waits has no runner (``runner_id`` is null, or 0). Source: GitHub's REST API, "List jobs
 for a workflow run attempt", version 2022-11-28.
 """
@@ -21,7 +21,6 @@ from hil.ci.plan import RACK_JOBS, CiPlan
 
 PATIENCE = timedelta(minutes=60)  # GitHub's own is 24 h
 POLL_S = 60.0  # a job's token has 1,000 requests an hour
-_OF_A_RACK = frozenset({"self-hosted", "hil"})
 _WAITS = ("queued", "pending", "requested")  # a job that waits for a person's approval is "waiting"
 
 
@@ -55,7 +54,7 @@ def jobs_of(github: GitHub, run_id: int, attempt: int) -> tuple[Job, ...]:
 
 def _job(stored: Mapping[str, Any]) -> Job:
     labels = {str(label) for label in stored.get("labels") or ()}
-    chips = [chip for chip in IMAGE_TARGETS if chip in labels] if labels >= _OF_A_RACK else []
+    chips = [chip for chip in IMAGE_TARGETS if chip in labels] if "self-hosted" in labels else []
     ended = stored.get("completed_at")
     return Job(
         chip=chips[0] if chips else "",

@@ -42,7 +42,7 @@ COMMANDS = {
     "virtual": "keep a virtual rack up, for esptool and serial monitors",
     "exporter": "boards of a rack for a labgrid exporter, as its configuration",
     "runner": "a rack's host as a runner: its files, and registrations for it",
-    "ci": "workflow steps: plan, narrow, wanted, collect, verdict, nights, history",
+    "ci": "workflow steps: plan, build, measure, collect, verdict, comment",
     "doctor": "what is missing on this machine, and the command that mends it",
 }
 
@@ -143,14 +143,14 @@ def _silence_stdout() -> None:
 
 # commands that measure a leg of a plan, or prepare that: how they end early is data for its verdict
 OF_A_LEG = (("run",), ("compare",), ("cost",), ("firmware", "verify"))
-OF_A_PLAN = (("ci", "plan"), ("ci", "inputs"))
+OF_A_PLAN = ("ci", "plan")
 _HELP = "give the command as its --help says."
 
 
 def _leave_for_the_verdict(error: Exception, arguments: list[str]) -> None:
     """Leave why a command ended early: a leg's in OUT, for `hil ci collect`, a plan's beside plan.json."""
     words = tuple(word for word in arguments if not word.startswith("-"))
-    of_a_plan = words[:2] in OF_A_PLAN
+    of_a_plan = words[:2] == OF_A_PLAN
     of_the_head = words[:1] == ("build",) and not any(word.startswith("--at") for word in arguments)
     if not of_a_plan and not of_the_head and not any(words[: len(names)] == names for names in OF_A_LEG):
         return
@@ -159,7 +159,7 @@ def _leave_for_the_verdict(error: Exception, arguments: list[str]) -> None:
 
     if of_a_plan:
         plan = _path_given("--plan", arguments)
-        out = plan.parent if plan else DEFAULT_OUT / "ci"
+        out = plan.parent if plan else Path(os.environ.get("HIL_CI") or DEFAULT_OUT / "ci")
     else:
         out = _path_given("--out", arguments) or DEFAULT_OUT
     ended.leave(out, ended.ended_by(error))

@@ -9,24 +9,35 @@ from pathlib import Path
 
 import click
 
+from hil.base.errors import ConfigError
 from hil.base.untrusted import terminal_page
 from hil.ci import summary
 from hil.ci.github import DEFAULT_API, GitHub
+from hil.ci.racks import Job, jobs_of
 from hil.cli.options import DEFAULT_OUT
+
+# where the steps of a workflow run hand things on: plan.json, bundle/, legs/, verdict/
+CI = Path(os.environ.get("HIL_CI") or DEFAULT_OUT / "ci")
 
 plan_option = click.option(
     "--plan",
     "plan_path",
     type=click.Path(path_type=Path),
-    default=DEFAULT_OUT / "ci" / "plan.json",
+    default=CI / "plan.json",
     help="What `hil ci plan` wrote. [default: out/ci/plan.json]",
 )
 legs_option = click.option(
     "--legs",
     "legs_path",
     type=click.Path(path_type=Path, file_okay=False),
-    default=DEFAULT_OUT / "ci" / "legs",
+    default=CI / "legs",
     help="Folder with one folder a leg. [default: out/ci/legs]",
+)
+bundle_option = click.option(
+    "--bundle",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=CI / "bundle",
+    help="Folder of what `hil ci build` built. [default: out/ci/bundle]",
 )
 
 
@@ -38,6 +49,18 @@ def github_of_job(token: str, repository: str = "") -> GitHub:
     """Return the API as this job's variables have it. Raises ConfigError where nothing names a repository."""
     api = os.environ.get("GITHUB_API_URL") or DEFAULT_API
     return GitHub(repository or os.environ.get("GITHUB_REPOSITORY", ""), token, api)
+
+
+def jobs_of_this_run() -> tuple[Job, ...]:
+    """Return the jobs of the workflow run that this one is of. Raises ConfigError by hand; RigError."""
+    token = os.environ.get("GITHUB_TOKEN", "")
+    run_id, attempt = (os.environ.get(name, "") for name in ("GITHUB_RUN_ID", "GITHUB_RUN_ATTEMPT"))
+    if not (token and run_id.isdigit() and attempt.isdigit()):
+        raise ConfigError(
+            "GITHUB_TOKEN, GITHUB_RUN_ID and GITHUB_RUN_ATTEMPT do not name a workflow run.",
+            next_step="do this in a job of GitHub Actions, with the permission actions: read.",
+        )
+    return jobs_of(github_of_job(token), int(run_id), int(attempt))
 
 
 def write_outputs(outputs: dict[str, str]) -> None:

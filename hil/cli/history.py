@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import math
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,8 +18,11 @@ from hil.base.errors import ConfigError
 from hil.base.numeric import np
 from hil.base.project import product_here
 from hil.base.units import QuantityError, Unit, find_unit, format_value, unit_of
+from hil.ci.night import add_runs
+from hil.cli.ci_steps import legs_option, say
 from hil.cli.options import aligned, history_option
-from hil.history import load
+from hil.history import branch, load
+from hil.history.branch import BRANCH, with_token
 from hil.history.export import write_csv
 from hil.history.from_run import add_run
 from hil.history.importing import import_csv
@@ -32,15 +36,14 @@ from hil.store.files import disk_error
 FOLDER = click.Path(path_type=Path, file_okay=False)
 STDOUT = Path("-")
 MOST_SESSIONS = 40
+MOST_NAMES = 5
 _HEADING = ("kind", "role", "sessions", "boots", "median", "deviation", "last", "series")
+remote_option = click.option("--remote", default="origin", show_default=True, help="Of this repository.")
 
 
 @click.group("history")
 def command() -> None:
-    """Boot values of earlier runs; docs/operate/history.md.
-
-    `hil ci history` fetches and pushes them, with the lines that reports keep of each run.
-    """
+    """Boot values of earlier runs; docs/operate/history.md."""
 
 
 @command.command("add", short_help="Append runs.")
@@ -58,6 +61,38 @@ def add(runs: tuple[Path, ...], history_folder: Path, *, force: bool) -> None:
         click.echo(f"{added.path}: {state}, {added.values} boot values")
         if added.note:
             click.echo(added.note)
+
+
+@command.command("add-nights", short_help="Append what the legs of a night measured.")
+@legs_option
+@history_option
+def add_nights(legs_path: Path, history_folder: Path) -> None:
+    """Append what the legs night-… of a workflow run measured; name those that left nothing to append."""
+    say("".join(f"{line}\n" for line in add_runs(legs_path, history_folder)))
+
+
+@command.command("fetch")
+@history_option
+@remote_option
+@click.option("--only", default="", metavar="FILE", help="This file alone, such as judgements.jsonl.")
+def fetch(history_folder: Path, remote: str, only: str) -> None:
+    """Bring the branch's runs and lines into the folder, which need not exist yet; what is there stays."""
+    os.environ.update(with_token(os.environ))
+    names = branch.fetch(Path.cwd(), history_folder, remote=remote, only=only)
+    which = ", ".join(names) if len(names) <= MOST_NAMES else f"{len(names)} files"
+    nothing = f"it has no {only} yet" if only else "it does not exist yet"
+    click.echo(f"{BRANCH}: {f'{which} in {history_folder}' if names else nothing}")
+
+
+@command.command("push")
+@history_option
+@remote_option
+@click.option("--message", default="Append a run", show_default=True)
+def push(history_folder: Path, remote: str, message: str) -> None:
+    """Commit the folder's files to the branch, beside what others have pushed meanwhile."""
+    os.environ.update(with_token(os.environ))
+    commit = branch.push(Path.cwd(), history_folder, message, remote=remote)
+    click.echo(f"{BRANCH}: {f'now at {commit[:12]}' if commit else 'nothing new'}")
 
 
 @command.command("show", short_help="List racks and sessions, or series by WORDs.")
@@ -138,7 +173,7 @@ def _load(history_folder: Path) -> History:
         raise ConfigError(
             f"{history_folder} holds no history.",
             next_step="add a run: hil history add out/<run-id>, or fetch what others measured: "
-            "hil ci history fetch",
+            "hil history fetch",
         )
     return history
 

@@ -16,12 +16,27 @@ from hil.base.yamlvalue import did_you_mean
 
 # what hil, its workflows and its actions read
 VARIABLES = (
-    *("HIL_BASE_SHA", "HIL_BENCHES", "HIL_FIRMWARE_VERSION", "HIL_HEAD_SHA", "HIL_HELPER", "HIL_IMAGE"),
-    *("HIL_INPUT_BASE", "HIL_INPUT_FIRMWARE_PATH", "HIL_INPUT_IDF_VERSION", "HIL_INPUT_MODE"),
-    *("HIL_INPUT_PAGES", "HIL_INPUT_RACK_LABEL", "HIL_INPUT_SUITE", "HIL_INPUT_TARGETS"),
-    *("HIL_JOBS", "HIL_LEGS", "HIL_NIGHT_BOOTS", "HIL_PUSHGATEWAY", "HIL_PUSHGATEWAY_PASSWORD"),
+    *(
+        "HIL_BASE_SHA",
+        "HIL_BENCHES",
+        "HIL_CI",
+        "HIL_FIRMWARE_VERSION",
+        "HIL_HEAD_SHA",
+        "HIL_HELPER",
+        "HIL_IMAGE",
+    ),
+    *(
+        "HIL_HELPER",
+        "HIL_IMAGE",
+        "HIL_INPUT_BASE",
+        "HIL_INPUT_FIRMWARE_PATH",
+        "HIL_INPUT_IDF_VERSION",
+        "HIL_INPUT_MODE",
+    ),
+    *("HIL_INPUT_RACK_LABEL", "HIL_INPUT_SUITE", "HIL_INPUT_TARGETS"),
+    *("HIL_JOBS", "HIL_LEGS", "HIL_PUSHGATEWAY", "HIL_PUSHGATEWAY_PASSWORD"),
     *("HIL_PUSHGATEWAY_USER", "HIL_QEMU_RISCV32", "HIL_QEMU_XTENSA", "HIL_QUEUE_MINUTES", "HIL_RACKS_OFF"),
-    *("HIL_RACK_FILE", "HIL_REPORT_URL", "HIL_RUNNER_TOKEN", "HIL_SECRETS", "HIL_SUITE", "HIL_TRIGGER"),
+    *("HIL_RACK_FILE", "HIL_REPORT_URL", "HIL_RUNNER_TOKEN", "HIL_SECRETS", "HIL_TRIGGER"),
     *("HIL_UNDECIDED_STATUS", "HIL_VENV"),
 )
 # the workflows' own tests, and what a program of ours is given by hil alone

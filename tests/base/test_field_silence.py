@@ -218,11 +218,10 @@ OTHERS = {
     "of a job before, which hil wrote": (
         "hil/boards/firmware/bundle.py",
         "hil/boards/firmware/failure.py",
-        "hil/ci/history.py",
         "hil/ci/legs.py",
         "hil/ci/plan.py",
-        "hil/cli/ci.py",
-        "hil/cli/ci_nights.py",
+        "hil/cli/ci_verdict.py",
+        "hil/history/branch.py",
         "hil/cli/init.py",
         "hil/store/ended.py",
     ),

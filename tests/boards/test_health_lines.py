@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from hil.base.errors import ConfigError
 from hil.boards.health import read_lines, with_runs, write_lines
 from hil.boards.health.lines import to_line
-from hil.ci import history
+from hil.history import branch as history
 from tests.boards.health_runs import run_at
 from tests.ci.ci_rig import Repository
 

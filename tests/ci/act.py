@@ -28,7 +28,7 @@ SEALED = {
 }
 GENERATOR = "reports/site/node_modules"
 _SPEAKS = re.compile(
-    r"^          GITHUB_TOKEN: .*\n(?=          HIL_REPORT_URL: .*\n        run: .venv/bin/hil ci speak )",
+    r"^          GITHUB_TOKEN: .*\n(?=          HIL_REPORT_URL: .*\n +run: .venv/bin/hil ci sync-issues )",
     re.MULTILINE,
 )
 _CONTAINER = re.compile(r"^    container: espressif/idf:.*\n", re.MULTILINE)
@@ -47,11 +47,11 @@ class WorkflowRun:
     artefacts: Path
 
     def ended_well(self, job: str) -> bool:
-        """Whether a job ran and succeeded; its ``name`` as the workflow gives it."""
-        return bool(re.search(rf"/{re.escape(job)}\s*\] 🏁  Job succeeded", self.log))
+        """Whether a job ran and succeeded; its ``name`` as the workflow gives it, act counts a matrix's."""
+        return bool(re.search(rf"/{re.escape(job)}(-\d+)?\s*\] 🏁  Job succeeded", self.log))
 
     def ran(self, job: str) -> bool:
-        return f"/{job}" in self.log
+        return bool(re.search(rf"/{re.escape(job)}[^/\]]*\] ⭐", self.log))
 
     def exit_codes(self, job: str) -> list[int]:
         """Return those of the steps of a job that failed; that of a composite action's step twice."""
@@ -59,7 +59,7 @@ class WorkflowRun:
 
     def said_by(self, job: str) -> str:
         """Return what the steps of a job printed, without act's own words."""
-        return "".join(re.findall(rf"^\[[^]/]+/{re.escape(job)}\s*\]   \| (.*\n)", self.log, re.MULTILINE))
+        return "".join(re.findall(rf"^\[[^]]+/{re.escape(job)}\s*\]   \| (.*\n)", self.log, re.MULTILINE))
 
 
 class Project:
@@ -79,11 +79,7 @@ class Project:
                 "{count: 4000, warmup: 0, interval_us: 20000", SHORT_PR
             )
             (self.path / "thresholds" / path.name).write_text(text, encoding="utf-8")
-        for name in ("pr.yml", "nightly.yml"):
-            workflow = self.path / ".github" / "workflows" / name
-            text = workflow.read_text(encoding="utf-8")
-            assert len(_CONTAINER.findall(text)) == 2
-            workflow.write_text(_CONTAINER.sub("", text), encoding="utf-8")
+        without_containers(self.path)
         # what is built is built for the emulated chips
         (self.path / ".github" / "hil-targets.json").write_text('{"build": [], "racks": []}')
         for_act(self.path)
@@ -132,7 +128,7 @@ class Project:
         return self.act("pull_request", "pr.yml", event, verdict=job, variables=variables)
 
     def night(self, branch: str, api: str) -> WorkflowRun:
-        """Run nightly.yml by hand on a branch, with a short suite; GitHub is at ``api`` to its job speak."""
+        """Run nightly.yml by hand on a branch, with a short suite; GitHub is at ``api`` to its job issues."""
         self.git("checkout", "--quiet", branch)
         workflow = self.path / ".github" / "workflows" / "nightly.yml"
         text = workflow.read_text(encoding="utf-8")
@@ -141,7 +137,7 @@ class Project:
         at_hand = f"          GITHUB_TOKEN: {TOKEN}\n          GITHUB_API_URL: {api}\n"
         workflow.write_text(_SPEAKS.sub(at_hand, text), encoding="utf-8")
         event = {"inputs": {"suite": "quick"}, "repository": {"default_branch": "main"}}
-        return self.act("workflow_dispatch", "nightly.yml", event, verdict="nightly-verdict")
+        return self.act("workflow_dispatch", "nightly.yml", event, verdict="issues")
 
     def install(self) -> None:
         """Put what this checkout has installed into the repository's own working tree, for steps by hand."""
@@ -215,6 +211,14 @@ def _environment(run: Path) -> dict[str, str]:
         "PYTHONPATH": ".",  # the checked-out sources, not those that the environment was installed for
         "DO_NOT_TRACK": "1",
     }
+
+
+def without_containers(repository: Path) -> None:
+    """Have what ESP-IDF's container does done by this machine."""
+    workflow = repository / ".github" / "workflows" / "measure.yml"
+    text, count = _CONTAINER.subn("", workflow.read_text(encoding="utf-8"))
+    assert count == 1
+    workflow.write_text(text, encoding="utf-8")
 
 
 def for_act(repository: Path) -> None:

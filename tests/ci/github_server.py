@@ -83,9 +83,9 @@ class State:
     def set_jobs(self, verdict: str = "success", **others: str) -> None:
         """Say how the jobs ended; more than a page of them, the verdict's last."""
         shown = {
-            "Plan": "success",
-            "Virtual rack": "success",
-            "Compare with the merge base": "success",
+            "hil / Plan": "success",
+            "hil / Virtual rack virtual": "success",
+            "hil / Virtual rack compare": "success",
             **others,
         }
         shown |= {f"Other {n}": "success" for n in range(120)} | ({"hil-verdict": verdict} if verdict else {})

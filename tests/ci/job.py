@@ -76,7 +76,9 @@ class Job:
                 hidden=hidden, attempt=self.attempt,
             )  # fmt: skip
         else:
-            assert action == "./.github/actions/setup", action
+            assert action.endswith("./.github/actions/setup") or action == "./tool/.github/actions/setup", (
+                action
+            )
             _write(self.workspace / ".venv" / "bin" / "hil", self.hil)
 
     def _run(self, step: Mapping[str, Any], shell: str) -> str:

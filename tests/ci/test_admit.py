@@ -13,7 +13,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from hil.ci.plan import write_plan
-from tests.ci.ci_rig import CALLED, CALLER, a_plan
+from tests.ci.ci_rig import CALLER, a_plan
 from tests.ci.elsewhere import commit_all
 from tests.ci.git_process import git
 from tests.ci.job import Job, StepError, steps_of
@@ -38,7 +38,8 @@ def test_the_fixed_ref_is_written_in(checkout: Path) -> None:
     subprocess.run(["sh", "-c", line.replace("OWNER/NAME", "example/hil")], cwd=checkout, check=True)
     after = (checkout / CALLER).read_text()
     assert sum(old != new for old, new in zip(before, after.splitlines(), strict=True)) == 1
-    assert YAML(typ="safe").load(after)["jobs"]["rack"]["uses"] == f"example/hil/{CALLED}@main"
+    uses = YAML(typ="safe").load(after)["jobs"]["hil"]["uses"]
+    assert uses == "example/hil/.github/workflows/measure.yml@main"
     linters = (("actionlint",), ("zizmor", "--offline", "--persona=auditor", "--no-progress", "."))
     for words in linters:
         argv = [str(ROOT / ".venv" / "bin" / words[0]), *words[1:]]
@@ -119,6 +120,7 @@ class Hostile:
         self.head = commit_all(checkout)
         values = {"job.workflow_repository": "example/hil", "job.workflow_sha": own}
         values |= {"env.HIL_HEAD_SHA": self.head, "inputs.target": "esp32s3", "inputs.suite": "pr"}
+        values |= {"inputs.leg": "rack-esp32s3", "inputs.mode": "own"}
         self.job = Job(folder, values, origin=f"file://{checkout}")
         (self.job.artefacts / "plan").mkdir()
         write_plan(a_plan(["esp32s3"]), self.job.artefacts / "plan" / "plan.json")
@@ -154,6 +156,6 @@ def test_what_is_admitted_goes_on_with_the_head(
     steps = steps_of("rack.yml", "measure")
     until = [step["name"] for step in steps].index("Set up")
     assert list(hostile.job.play(steps[:until])) == ["esp32: pr\n"]
-    workspace = hostile.job.workspace
+    workspace = hostile.job.workspace / "tool"
     assert git(workspace, "rev-parse", "HEAD") == hostile.head
     assert not git(workspace, "status", "--porcelain", "--ignored")

@@ -195,7 +195,9 @@ def test_a_wrong_purpose_gets_the_usage(checkout: Path, words: tuple[str, ...]) 
 def name_of_key(checkout: Path, purpose: str = "python") -> str:
     done = bootstrap(checkout, "key", purpose)
     assert done.returncode == 0, done.stdout
-    found = re.fullmatch(r"key=([a-z]+-[0-9a-f]{64})\nenvironment=\.venv\n", done.stdout)
+    found = re.fullmatch(
+        r"key=([a-z]+-[0-9a-f]{64})\nenvironment=/.*/\.venv\ngenerator=/.*/node_modules\n", done.stdout
+    )
     assert found, done.stdout
     return found[1]
 

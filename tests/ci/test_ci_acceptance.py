@@ -37,7 +37,7 @@ def state() -> State:
     """A pull request of a fork whose owner has set the label and said why."""
     state = pull_request_state()
     state.add_run()
-    state.set_jobs("success", **{"Compare with the merge base": "failure"})
+    state.set_jobs("success", **{"hil / Virtual rack compare": "failure"})
     state.add_pull()
     state.permissions |= {"owner": "write", "somebody": "read"}
     state.set_label(LABEL, "owner", LATER)

@@ -66,7 +66,7 @@ class Rig:
 def rig(slower: bytes) -> Iterator[Rig]:
     state = pull_request_state()
     state.add_run()
-    state.set_jobs("failure", **{"Compare with the merge base": "failure"})
+    state.set_jobs("failure", **{"hil / Virtual rack compare": "failure"})
     state.add_artefact(slower)
     state.add_pull()
     with serve(state) as api:
@@ -151,7 +151,7 @@ def test_the_check_says_what_was_decided(
     rig: Rig, request: pytest.FixtureRequest, left: str, required: str, conclusion: str, title: str, said: str
 ) -> None:
     """It is of the measured commit; green alone where every leg was measured and decided."""
-    rig.state.set_jobs(required, **{"Compare with the merge base": required})
+    rig.state.set_jobs(required, **{"hil / Virtual rack compare": required})
     rig.state.artefacts.clear()
     rig.state.add_artefact(request.getfixturevalue(left))
     rig.comment()
@@ -211,7 +211,9 @@ def test_where_nothing_was_measured_nobody_is_notified(rig: Rig, tmp_path: Path)
     rig.state.files = ["README.md"]
     write_plan(replace(plan, base=rig.state.base), tmp_path / "plan.json")
     (tmp_path / "legs").mkdir()
-    rig.state.set_jobs("success", **{"Virtual rack": "skipped", "Compare with the merge base": "skipped"})
+    rig.state.set_jobs(
+        "success", **{"hil / Virtual rack virtual": "skipped", "hil / Virtual rack compare": "skipped"}
+    )
     rig.state.artefacts.clear()
     rig.state.add_artefact(zipped(kept(tmp_path)))
     assert rig.comment() == "#7: nothing was measured, and no comment is there to renew."
@@ -299,7 +301,7 @@ def test_a_pass_that_is_claimed_is_not_believed(rig: Rig, same: bytes) -> None:
     rig.state.add_artefact(same)
     rig.comment()
     assert rig.bodies[0].splitlines()[1].startswith("### ? NO VERDICT")
-    assert "the job compare ended with 'failure'" in rig.bodies[0]
+    assert "the job virtual ended with 'failure'" in rig.bodies[0]
 
 
 @pytest.mark.parametrize("how", ["failure", "cancelled", "timed_out", ""])

@@ -21,8 +21,9 @@ from hil.ci import check, comment_page, summary
 from hil.ci.collecting import collect
 from hil.ci.conclusion import CiVerdict, conclude
 from hil.ci.event import read_event
-from hil.ci.legs import compared_targets, narrow, unchanged_image
+from hil.ci.legs import compared_targets, unchanged_image, write_skip
 from hil.ci.limits import Counting
+from hil.ci.measuring import left_out
 from hil.ci.plan import EMULATED_JOB, INSTRUCTION_COST, CiPlan, plan_event, write_plan
 from hil.ci.strict_plan import read_strictly
 from hil.cli.app import run_command
@@ -35,7 +36,7 @@ from tests.run import sealed_chip
 LEG = "emulated-esp32c3"
 SHOWN = f"{INSTRUCTION_COST} esp32c3"
 COSTS = {"publish_qos0": 12_408, "publish_qos1": 30_000}
-WELL = dict.fromkeys(("plan", "virtual", "build", "narrow", "rack", "emulated"), "success")
+WELL = dict.fromkeys(("plan", "virtual", "build", "rack"), "success")
 OF_TIME = re.compile(r"faster|slower|performance|latency|throughput", re.IGNORECASE)
 IDENTICAL = {"esp32c3": "identical"}
 
@@ -57,23 +58,23 @@ def planned(repository: Repository, changed: str) -> CiPlan:
 def test_each_chip_that_counts_has_a_leg(repository: Repository) -> None:
     """Built although no file lists it and no rack has it; a fork's pull request has it as well."""
     plan = planned(repository, "firmware/a.c")
-    assert plan.emulated == plan.build == COUNTING == ("esp32c3",)
+    assert plan.targets_of(EMULATED_JOB) == plan.build == COUNTING == ("esp32c3",)
     assert json.loads(plan.outputs()["emulated"]) == ["esp32c3"]
     assert 1000 in plan.ticks_hz
-    assert a_plan(fork=True, emulated=True).emulated == COUNTING
+    assert a_plan(fork=True, emulated=True).targets_of(EMULATED_JOB) == COUNTING
 
 
 def test_it_takes_no_share_of_alpha(repository: Repository) -> None:
     """It is exact, so the legs with false alarms share alpha without it."""
     plan = planned(repository, "firmware/a.c")
     assert [leg.name for leg in plan.legs if not leg.skip] == ["virtual", LEG, "compare"]
-    assert plan.outputs()["legs"] == "2"
+    assert plan.legs_of_alpha == 2
 
 
 def test_documentation_alone_is_not_counted(repository: Repository) -> None:
     """Nothing is built, and the leg is left out with the reason."""
     plan = planned(repository, "docs/a.md")
-    assert (plan.emulated, plan.build) == ((), ())
+    assert (plan.targets_of(EMULATED_JOB), plan.build) == ((), ())
     assert plan.leg(LEG).skip == "only documentation changed (docs/a.md)"
 
 
@@ -81,17 +82,15 @@ def test_the_night_has_it_too(repository: Repository) -> None:
     """Of the head alone, so that there is a figure over time."""
     head = repository.git("rev-parse", "HEAD")
     event = read_event({"GITHUB_EVENT_NAME": "schedule", "GITHUB_SHA": head}, repository.path)
-    assert plan_event(repository.path, event).emulated == COUNTING
+    assert plan_event(repository.path, event).targets_of(EMULATED_JOB) == COUNTING
 
 
 def test_the_same_bytes_need_no_boot(tmp_path: Path) -> None:
     """Left out after the build by its one image, whatever ticks racks need; the verdict takes the reason."""
     plan = a_plan(emulated=True)
-    assert narrow(plan, {"esp32c3": "different"}, tmp_path, EMULATED_JOB) == ("esp32c3",)
-    assert narrow(plan, {**IDENTICAL, "esp32c3+tick100": "different"}, tmp_path, EMULATED_JOB) == ()
-    assert json.loads((tmp_path / LEG / "skipped.json").read_text())["reason"] == unchanged_image(
-        plan, plan.leg(LEG)
-    )
+    assert list(left_out(plan, "esp32c3", {"esp32c3": "different"})) == []
+    (leg,) = left_out(plan, "esp32c3", {**IDENTICAL, "esp32c3+tick100": "different"})
+    write_skip(tmp_path, LEG, unchanged_image(plan, leg))
     leave_run(tmp_path / "virtual")
     verdict = conclude(plan, tmp_path, WELL)
     assert verdict.headline == "UNDECIDED: instruction cost (emulated) esp32c3"  # firmware is edited
@@ -104,26 +103,11 @@ def test_the_same_bytes_need_no_boot(tmp_path: Path) -> None:
     ("changed", "compared"),
     [("firmware/components/cost/cost.c", True), ("thresholds/cost.yaml", False)],
 )
-def test_what_measures_is_measured(tmp_path: Path, changed: str, compared: bool) -> None:
+def test_what_measures_is_measured(changed: str, compared: bool) -> None:
     """The same bytes, though bench or limits are others: counted; with a base where the bench is another."""
     plan = a_plan(files=[changed], emulated=True)
-    assert narrow(plan, IDENTICAL, tmp_path, EMULATED_JOB) == ("esp32c3",)
+    assert list(left_out(plan, "esp32c3", IDENTICAL)) == []
     assert compared_targets(plan, IDENTICAL, EMULATED_JOB) == (("esp32c3",) if compared else ())
-
-
-def test_narrow_tells_the_job(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Outputs of its own beside the racks', and in words what becomes of it."""
-    write_plan(a_plan(emulated=True), tmp_path / "plan.json")
-    (tmp_path / "found").mkdir()
-    targets = [{"target": "esp32c3", "outcome": "identical"}]
-    (tmp_path / "found" / "c.json").write_text(json.dumps({"schema": 1, "targets": targets}))
-    monkeypatch.setenv("GITHUB_OUTPUT", str(tmp_path / "output"))
-    options = ["--plan", str(tmp_path / "plan.json"), "--legs", str(tmp_path / "legs")]
-    assert run_command(["ci", "narrow", *options, "--comparisons", str(tmp_path / "found")]) == 0
-    assert (tmp_path / "output").read_text().endswith("emulated=[]\nemulated-compared=[]\n")
-    assert f"{LEG}: skip, the image is the same\n" in capsys.readouterr().out
 
 
 @pytest.fixture
@@ -253,4 +237,4 @@ def test_a_job_that_left_nothing_fails(legs: Path) -> None:
 def test_the_comment_reads_its_plan(tmp_path: Path) -> None:
     """Its job is one of ours to whoever reads an artefact as a stranger's."""
     write_plan(a_plan(emulated=True, compare=True), tmp_path / "plan.json")
-    assert read_strictly(tmp_path / "plan.json", HEAD).emulated == COUNTING
+    assert read_strictly(tmp_path / "plan.json", HEAD).targets_of(EMULATED_JOB) == COUNTING

@@ -34,7 +34,7 @@ from tools.comment_page import to_html
 
 WRONG = ConfigError("thresholds/publish.yaml:12: unknown key 'polizy'.", next_step="write policy.")
 SAID = "CONFIGURATION: thresholds/publish.yaml:12: unknown key 'polizy'; the way out: write policy."
-JOBS = {"plan": "success", "virtual": "failure", "build": "success", "narrow": "success", "rack": "success"}
+JOBS = {"plan": "success", "virtual": "failure", "build": "success", "rack": "success"}
 
 
 @pytest.fixture(autouse=True)
@@ -239,7 +239,9 @@ def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[State
     monkeypatch.chdir(own_repository().path)
     state = pull_request_state()
     state.add_run()
-    state.set_jobs("failure", **{"Virtual rack": "failure", "Compare with the merge base": "failure"})
+    state.set_jobs(
+        "failure", **{"hil / Virtual rack virtual": "failure", "hil / Virtual rack compare": "failure"}
+    )
     state.add_pull()
     plan = pull_request_plan()
     write_plan(plan, tmp_path / "plan.json")
@@ -339,7 +341,7 @@ def test_a_plan_that_fails_leaves_its_sentence(
 def test_the_comment_names_a_plan_that_failed(rig: tuple[State, Path, str]) -> None:
     """There is no artefact then; what is missing is told, and not guessed at."""
     state, _folder, api = rig
-    state.set_jobs("failure", Plan="failure", **{"Virtual rack": "skipped"})
+    state.set_jobs("failure", **{"hil / Plan": "failure", "hil / Virtual rack virtual": "skipped"})
     comment(GitHub(HOME, TOKEN, api), RUN)
     (body,) = [one["body"] for one in state.comments[7]]
     assert "### ? No verdict could be read" in body

@@ -15,7 +15,7 @@ from ruamel.yaml import YAML
 
 from hil.base.errors import ConfigError
 from hil.ci.event import Event
-from hil.ci.inputs import DEFAULTS, Asked, check_inputs, outputs_of, plan_asked
+from hil.ci.inputs import DEFAULTS, Asked, check_inputs, plan_asked
 from hil.ci.plan import COMPARED_TARGET, read_plan, write_plan
 from tests.ci.ci_rig import Repository
 from tests.in_process import hil
@@ -52,11 +52,8 @@ def test_without_inputs_the_virtual_rack_measures(team: Repository) -> None:
     assert [(leg.name, leg.job, leg.suite) for leg in plan.legs] == [("virtual", "virtual", "quick")]
     assert (plan.build, plan.base) == ((), team.git("rev-parse", "main"))
     assert (plan.changes, asked.targets) == (("firmware",), ("esp32", "esp32c3"))
-    assert (plan.leg("virtual").target, outputs_of(asked, plan)["limits"]) == (
-        COMPARED_TARGET,
-        "node/hil/thresholds",
-    )
-    assert outputs_of(asked, plan)["virtual"] is True
+    assert (plan.leg("virtual").target, plan.limits) == (COMPARED_TARGET, "node/hil/thresholds")
+    assert [leg["leg"] for leg in plan.matrix_of("virtual")] == ["virtual"]
 
 
 def test_each_mode_and_chip_is_a_leg(team: Repository) -> None:
@@ -64,10 +61,9 @@ def test_each_mode_and_chip_is_a_leg(team: Repository) -> None:
     asked = ask(team, {"mode": "rack emulated virtual", "rack-label": "hil-berlin", "suite": "nightly"})
     plan = plan_asked(asked, event_of(team, fork=True))
     assert [leg.name for leg in plan.legs] == ["virtual", "rack-esp32", "rack-esp32c3", "emulated-esp32c3"]
-    outputs = outputs_of(asked, plan)
-    assert (outputs["legs"], outputs["environment"]) == (3, "hil-rack-forks")
-    assert (outputs["build"], outputs["emulated"]) == (("esp32", "esp32c3"), ("esp32c3",))
-    assert outputs["ticks-hz"] == "1000 100"  # the suite has cases of either
+    assert (plan.legs_of_alpha, plan.fork, plan.rack_label) == (3, True, "hil-berlin")
+    assert (plan.build, plan.targets_of("emulated")) == (("esp32", "esp32c3"), ("esp32c3",))
+    assert plan.ticks_hz == (1000, 100)  # the suite has cases of either
 
 
 def test_the_products_own_image_is_built_where_probes_measure_it(team: Repository) -> None:
@@ -81,13 +77,12 @@ def test_the_products_own_image_is_built_where_probes_measure_it(team: Repositor
     team.commit({"node/hil/thresholds/ack.yaml": limits, "node/hil/benches/ack.probe.yaml": "schema: 1\n"})
     given = {"mode": "rack", "rack-label": "hil"}
     for suite, product, ticks_hz in (
-        ("quick and ack", "node/app", ""),
-        ("quick and publish", "", "1000"),
-        ("quick", "node/app", "1000"),
+        ("quick and ack", "node/app", ()),
+        ("quick and publish", "", (1000,)),
+        ("quick", "node/app", (1000,)),
     ):
-        asked = ask(team, {**given, "suite": suite})
-        outputs = outputs_of(asked, plan_asked(asked, event_of(team)))
-        assert (outputs["product"], outputs["ticks-hz"]) == (product, ticks_hz), suite
+        plan = plan_asked(ask(team, {**given, "suite": suite}), event_of(team))
+        assert (plan.product, plan.ticks_hz) == (product, ticks_hz), suite
 
 
 def test_the_plan_is_one_that_the_verdict_reads(team: Repository) -> None:
@@ -148,8 +143,6 @@ def test_the_project_may_lie_above_the_folder(team: Repository) -> None:
         ({"suite": "$(touch pwned)"}, "suite: '$(touch pwned)' selects nothing:"),
         ({"base": "--output=x"}, "base: '--output=x' is no name of a commit; allowed are merge-base, none,"),
         ({"base": "release"}, "base: 'release' is no commit, branch or tag of the repository"),
-        ({"pages": "yes"}, "pages: 'yes' is neither true nor false"),
-        ({"mode": "emulated", "pages": "true"}, "which the mode leaves out"),
         ({"modes": "rack"}, "there is no input 'modes'; did you mean 'mode'?"),
     ],
 )
@@ -163,8 +156,8 @@ def test_a_wrong_input_is_named(team: Repository, given: dict[str, str], said: s
 
 def test_all_wrong_inputs_are_named_at_once(team: Repository) -> None:
     """One run of the workflow tells all."""
-    with pytest.raises(ConfigError, match=r"3 inputs are not allowed: mode: .* idf-version: .* pages: "):
-        ask(team, {"mode": "x", "idf-version": "x", "pages": "x"})
+    with pytest.raises(ConfigError, match=r"3 inputs are not allowed: mode: .* idf-version: .* base: "):
+        ask(team, {"firmware-path": "node", "mode": "virtual virtual", "idf-version": "x", "base": "x"})
 
 
 @pytest.mark.parametrize("name", ["pull_request_target", "workflow_run"])
@@ -175,18 +168,19 @@ def test_an_event_that_hands_a_fork_the_token_is_refused(team: Repository, name:
 
 
 def test_the_workflow_has_these_inputs() -> None:
-    """measure.yml declares each with the same default; its plan hands on each, and each output, by name."""
+    """measure.yml declares each and says its default; its plan hands on each, and each output, by name."""
     workflow = YAML(typ="safe").load(ROOT / ".github" / "workflows" / "measure.yml")
     declared = workflow["on"]["workflow_call"]["inputs"]
-    as_text = {True: "true", False: "false"}
-    found = {name: as_text.get(facts["default"], facts["default"]) for name, facts in declared.items()}
-    assert found == dict(DEFAULTS)
+    assert list(declared) == list(DEFAULTS)
+    for name, default in DEFAULTS.items():
+        told = declared[name]["default"] or declared[name]["description"]
+        assert default in told, name
     plan = workflow["jobs"]["plan"]
     (step,) = [step for step in plan["steps"] if step.get("id") == "plan"]
     given = {f"HIL_INPUT_{name.replace('-', '_').upper()}": f"${{{{ inputs.{name} }}}}" for name in DEFAULTS}
-    assert step["env"] == given
+    assert given.items() <= step["env"].items()
     used = set(re.findall(r"needs\.plan\.outputs\.([\w-]+)", str(workflow["jobs"])))
-    assert used == set(plan["outputs"])
+    assert used | {"verdict"} == set(plan["outputs"])
 
 
 def test_the_page_lists_these_inputs() -> None:
@@ -214,20 +208,21 @@ def test_the_command_writes_plan_and_outputs(team: Repository, tmp_path: Path) -
         "GITHUB_EVENT_PATH": str(tmp_path / "event.json"),
         "GITHUB_OUTPUT": str(output),
         "GITHUB_STEP_SUMMARY": str(summary),
+        "HIL_INPUT_MODE": "virtual",
         "HIL_INPUT_FIRMWARE_PATH": "node",
         "HIL_INPUT_BASE": "merge-base",
     }
 
     def run(**more: str) -> subprocess.CompletedProcess[str]:
         env = {**own_environment(), **github, **more}
-        return hil("ci", "inputs", "--plan", tmp_path / "plan.json", env=env, cwd=team.path)
+        return hil("ci", "plan", "--plan", tmp_path / "plan.json", env=env, cwd=team.path)
 
     done = run()
     assert done.returncode == 0, done.stdout
     assert read_plan(tmp_path / "plan.json").base == team.git("rev-parse", "main")
     lines = dict(line.split("=", 1) for line in output.read_text().splitlines())
-    found = [lines[name] for name in ("virtual", "build", "suite", "trigger")]
-    assert found == ["true", "[]", "quick", "pr"]
+    (leg,) = json.loads(lines["virtual"])
+    assert (leg["leg"], leg["suite"], lines["build"]) == ("virtual", "quick", "[]")
     done = run(HIL_INPUT_SUITE="quick\n::add-mask::x")
     assert done.returncode == 2
     assert "suite: 'quick ::add-mask::x' selects nothing" in done.stdout

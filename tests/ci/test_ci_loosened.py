@@ -223,8 +223,8 @@ def test_a_teams_repository_is_judged_by_its_merge_base_too(tmp_path: Path, of_i
     project.commit({"app/hil/thresholds/publish.yaml": edited(redefined)})
     suite = "quick and publish"
     plan = dataclasses.replace(a_plan(), base=base, legs=(Leg("virtual", "virtual", suite),))
-    write_plan(plan, tmp_path / "verdict" / "plan.json")
-    run = leave_run(tmp_path / "verdict" / "legs" / "virtual", [publish_record(latency_ms=SLOW_MS)])
+    write_plan(plan, tmp_path / "ci" / "plan.json")
+    run = leave_run(tmp_path / "ci" / "legs" / "virtual", [publish_record(latency_ms=SLOW_MS)])
     run.write_info({**run.read_info(), "suite": suite})
     write_limits(run.path, edited(redefined))
     rejudge(run)
@@ -235,12 +235,14 @@ def test_a_teams_repository_is_judged_by_its_merge_base_too(tmp_path: Path, of_i
 
 
 def say_the_verdict(workspace: Path) -> subprocess.CompletedProcess[str]:
-    """Run the last step of measure.yml in a workspace, with the tool that is installed here."""
+    """Run the step of measure.yml that judges in a workspace, with the tool that is installed here."""
     workflow = YAML(typ="safe").load(ROOT / ".github" / "workflows" / "measure.yml")
-    step = workflow["jobs"]["hil-verdict"]["steps"][-1]
+    (step,) = [one for one in workflow["jobs"]["hil-verdict"]["steps"] if one.get("id") == "verdict"]
+    (workspace / "tool").symlink_to(ROOT)
     assert step["env"]["LIMITS"] == "${{ needs.plan.outputs.limits }}"
     jobs = json.dumps({job: {"result": "success"} for job in ("plan", "virtual", "rack")})
-    more = {"HIL_VENV": sys.prefix, "HIL_JOBS": jobs, "LIMITS": "app/hil/thresholds"}
+    more = {"HIL_VENV": sys.prefix, "HIL_JOBS": jobs, "LIMITS": "app/hil/thresholds", "PROJECT": "project"}
+    more |= {"GITHUB_WORKSPACE": str(workspace)}
     return subprocess.run(
         ["bash", "-eo", "pipefail", "-c", step["run"]], cwd=workspace, env={**own_environment(), **more},
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=120,

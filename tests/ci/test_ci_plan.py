@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`hil ci plan` and `hil ci narrow`: what is measured for which event, and why the rest is not."""
+"""`hil ci plan`, and what a build leaves out: what is measured for which event, and why the rest is not."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,10 @@ import pytest
 
 from hil.base.errors import ConfigError
 from hil.ci.event import TARGETS_FILE, changed_files, kind_of, merge_base, read_event, read_targets
-from hil.ci.legs import compared_targets, narrow, read_comparisons
+from hil.ci.legs import compared_targets, read_comparisons, unchanged_image
+from hil.ci.measuring import left_out
 from hil.ci.night import add_runs
 from hil.ci.plan import CiPlan, plan_event, read_plan, write_plan
-from hil.cli.app import run_command
 from hil.virtual.emulator.chips import COUNTING
 from tests.ci.ci_rig import BASE, HEAD, Repository, a_plan, leave_run, targets_file
 from tests.in_process import hil
@@ -134,9 +135,9 @@ def test_only_documentation(repository: Repository) -> None:
     head = repository.commit({"docs/a.md": "2"})
     plan = plan_event(repository.path, read_event({}, repository.path))
     assert plan.head == head
-    assert plan.build == plan.racks == ()
+    assert plan.build == plan.targets_of("rack") == ()
     assert {leg.skip for leg in plan.legs} == {"only documentation changed (docs/a.md)"}
-    assert json.loads(plan.outputs()["virtual"]) is False
+    assert (plan.outputs()["virtual"], plan.outputs()["nothing"]) == ("[]", "true")
 
 
 def test_a_renamed_file_counts_at_both_places(repository: Repository) -> None:
@@ -145,7 +146,7 @@ def test_a_renamed_file_counts_at_both_places(repository: Repository) -> None:
     repository.commit({})
     plan = plan_event(repository.path, read_event({}, repository.path))
     assert plan.changes == ("documentation", "firmware")
-    assert plan.racks == ("esp32",)
+    assert plan.targets_of("rack") == ("esp32",)
 
 
 def test_the_merge_base_is_compared_with(repository: Repository) -> None:
@@ -174,7 +175,7 @@ def test_a_change_cannot_take_itself_off_the_racks(repository: Repository) -> No
     """Which racks there are is read from the merge base; what to build, from the head."""
     repository.commit({**targets_file(["esp32s3"], []), "firmware/a.c": "2"})
     plan = plan_event(repository.path, read_event({}, repository.path))
-    assert plan.racks == ("esp32",)
+    assert plan.targets_of("rack") == ("esp32",)
     assert plan.build == ("esp32s3", "esp32", *COUNTING)
 
 
@@ -204,12 +205,6 @@ def test_the_checkouts_own_targets_file() -> None:
     assert content["build"]
 
 
-def test_forks_wait_in_another_environment() -> None:
-    """The environment with reviewers is the forks', and theirs alone."""
-    assert a_plan(fork=True).outputs()["environment"] == "hil-rack-forks"
-    assert a_plan().outputs()["environment"] == "hil-rack"
-
-
 def test_no_rack_is_a_recorded_reason() -> None:
     """A repository without hardware has a verdict too."""
     plan = a_plan()
@@ -222,11 +217,10 @@ def test_the_merge_base_is_compared_with_on_a_virtual_rack(repository: Repositor
     rack = (ROOT / "hil/racks/virtual.yaml").read_text()
     repository.commit({"firmware/a.c": "2", "hil/racks/virtual.yaml": rack})
     plan = plan_event(repository.path, read_event({}, repository.path), suite="nightly")
-    outputs = plan.outputs()
-    assert (plan.leg("compare").suite, plan.leg("compare").skip) == ("pr", "")
-    assert (outputs["compare"], outputs["compare-suite"]) == ("true", "pr")
-    assert outputs["legs"] == "3"  # with virtual and rack; what is exact has no share of alpha
-    assert outputs["virtual-targets"] == "virtual-esp32 virtual-esp32s3 virtual-esp32c3"
+    legs = {entry["leg"]: entry["suite"] for entry in json.loads(plan.outputs()["virtual"])}
+    assert legs == {"virtual": "nightly", "compare": "pr"}
+    assert plan.legs_of_alpha == 3  # with virtual and rack; what is exact has no share of alpha
+    assert plan.virtual_targets == ("virtual-esp32", "virtual-esp32s3", "virtual-esp32c3")
 
 
 def test_without_a_merge_base_the_comparison_is_skipped(repository: Repository) -> None:
@@ -234,7 +228,7 @@ def test_without_a_merge_base_the_comparison_is_skipped(repository: Repository) 
     plan = plan_event(repository.path, read_event({}, repository.path))
     assert plan.base == ""
     assert plan.leg("compare").skip == "there is no merge base to compare with"
-    assert plan.outputs()["compare"] == "false"
+    assert [entry["leg"] for entry in json.loads(plan.outputs()["virtual"])] == ["virtual"]
 
 
 def at_night(repository: Repository) -> CiPlan:
@@ -265,26 +259,20 @@ references:
     ]
     assert [leg.name for leg in plan.legs if leg.unchanged] == ["unchanged-esp32"]
     assert {leg.suite for leg in plan.legs if leg.job.startswith("night")} == {"pr"}
+    assert plan.leg("night-virtual-renewal").reference == second
     outputs = plan.outputs()
-    assert outputs["references"] == f"{first} {second}"
-    assert json.loads(outputs["nights"])[1] == {
-        "leg": "night-virtual-renewal",
-        "suite": "pr",
-        "target": "",
-        "reference": second,
-        "unchanged": False,
-    }
-    racks = json.loads(outputs["rack-nights"])
-    assert [entry["target"] for entry in racks] == ["esp32"] * 3
-    assert [entry["unchanged"] for entry in racks] == [False, False, True]
-    assert outputs["compare"] == "false"
+    entry = {"leg": "night-virtual-renewal", "target": "", "suite": "pr", "minutes": 90}
+    assert entry in json.loads(outputs["virtual"])
+    racks = {entry["leg"]: entry["minutes"] for entry in json.loads(outputs["racks"])}
+    nights = dict.fromkeys(("night-esp32", "night-esp32-renewal", "unchanged-esp32"), 150)
+    assert racks == {"rack-esp32": 300, **nights}
 
 
 def test_a_night_without_a_reference_leaves_raw_values(repository: Repository) -> None:
     """Nobody has chosen one: the legs are there all the same, with none to build."""
     plan = at_night(repository)
     assert plan.references == ()
-    assert [entry["reference"] for entry in plan.jobs_of("night")] == [""]
+    assert plan.leg("night-virtual").reference == ""
 
 
 def test_a_wrong_reference_file_ends_the_night(repository: Repository) -> None:
@@ -316,31 +304,29 @@ def test_a_plan_survives_the_disk(tmp_path: Path) -> None:
         read_plan(tmp_path / "plan.json")
 
 
-def test_an_identical_image_is_not_measured(tmp_path: Path) -> None:
-    """The rack of that target is left out, with the reason in its artefact; the others stay."""
+def unmeasured(plan: CiPlan, comparisons: Mapping[str, str]) -> list[str]:
+    return [leg.name for chip in plan.build for leg in left_out(plan, chip, comparisons)]
+
+
+def test_an_identical_image_is_not_measured() -> None:
+    """The rack of that chip is left out; the others stay."""
     plan = a_plan(["esp32", "esp32c3"])
-    assert narrow(plan, {"esp32": "identical", "esp32c3": "different"}, tmp_path) == ("esp32c3",)
-    skipped = json.loads((tmp_path / "rack-esp32" / "skipped.json").read_text())
-    assert skipped["leg"] == "rack-esp32"
-    assert "byte for byte" in skipped["reason"]
-    assert not (tmp_path / "rack-esp32c3").exists()
+    assert unmeasured(plan, {"esp32": "identical", "esp32c3": "different"}) == ["rack-esp32"]
 
 
-def test_each_image_that_the_suite_needs_is_built_and_compared(
-    repository: Repository, tmp_path: Path
-) -> None:
+def test_each_image_that_the_suite_needs_is_built_and_compared(repository: Repository) -> None:
     """A case of the racks' suite with another tick: one more image a target, and all must be the same."""
     repository.commit({"thresholds/jitter.yaml": JITTER, "firmware/a.c": "2"})
     event = read_event({}, repository.path)
     assert plan_event(repository.path, event, suite="quick").ticks_hz == (1000,)
     plan = dataclasses.replace(plan_event(repository.path, event), changes=("firmware",))
-    assert plan.outputs()["ticks-hz"] == "1000 100"
+    assert plan.ticks_hz == (1000, 100)
     both = {"esp32": "identical", "esp32+tick100": "identical"}
-    assert narrow(plan, {**both, "esp32+tick100": "only-in-head"}, tmp_path / "a") == ("esp32",)
-    assert narrow(plan, {"esp32": "identical"}, tmp_path / "b") == ("esp32",)
-    assert narrow(plan, both, tmp_path / "c") == ()
-    skipped = json.loads((tmp_path / "c" / "rack-esp32" / "skipped.json").read_text())
-    assert "the images esp32, esp32+tick100 are those of the merge base" in skipped["reason"]
+    assert unmeasured(plan, {**both, "esp32+tick100": "only-in-head"}) == []
+    assert unmeasured(plan, {"esp32": "identical"}) == []
+    assert unmeasured(plan, both) == ["rack-esp32"]
+    reason = unchanged_image(plan, plan.leg("rack-esp32"))
+    assert "the images esp32, esp32+tick100 are those of the merge base" in reason
 
 
 def test_thresholds_that_cannot_be_read_leave_no_image_out(repository: Repository) -> None:
@@ -359,51 +345,33 @@ def test_thresholds_that_cannot_be_read_leave_no_image_out(repository: Repositor
         ("firmware/components/agent/run.c", True),
     ],
 )
-def test_an_identical_image_is_measured_by_a_new_harness(tmp_path: Path, path: str, compared: bool) -> None:
+def test_an_identical_image_is_measured_by_a_new_harness(path: str, compared: bool) -> None:
     """Where harness, limits or benches changed, the same image may get another verdict.
 
     The merge base holds the head's benches, so that a change of these alone gives the same bytes too. Beside
     itself an image would not be booted: limits alone judge it, or the run says that only the ruler changed.
     """
     plan = a_plan(["esp32"], files=[path])
-    assert narrow(plan, {"esp32": "identical"}, tmp_path) == ("esp32",)
-    assert not list(tmp_path.iterdir())
+    assert unmeasured(plan, {"esp32": "identical"}) == []
     assert compared_targets(plan, {"esp32": "identical"}) == (("esp32",) if compared else ())
     assert compared_targets(plan, {"esp32": "different"}) == compared_targets(plan, {}) == ("esp32",)
 
 
-def test_narrow_tells_the_racks_which_of_them_compare(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Outputs for the rack job, and in words what each is to do."""
-    write_plan(a_plan(["esp32", "esp32c3"], files=["hil/gate/x.py"]), tmp_path / "plan.json")
-    targets = [
-        {"target": "esp32", "outcome": "identical"},
-        {"target": "esp32c3", "outcome": "different"},
-    ]
-    (tmp_path / "found").mkdir()
-    (tmp_path / "found" / "c.json").write_text(json.dumps({"schema": 1, "targets": targets}))
-    monkeypatch.setenv("GITHUB_OUTPUT", str(tmp_path / "output"))
-    options = ["--plan", str(tmp_path / "plan.json"), "--legs", str(tmp_path / "legs")]
-    assert run_command(["ci", "narrow", *options, "--comparisons", str(tmp_path / "found")]) == 0
-    assert (tmp_path / "output").read_text().startswith('racks=["esp32", "esp32c3"]\ncompared=["esp32c3"]\n')
-    assert "rack-esp32: measure against the limits alone, the image is the same\n" in capsys.readouterr().out
-
-
-def test_what_was_not_compared_is_measured(tmp_path: Path) -> None:
+def test_what_was_not_compared_is_measured() -> None:
     """No comparison, as of a merge base that does not build: no reason to skip."""
-    assert narrow(a_plan(["esp32"]), read_comparisons(tmp_path / "none"), tmp_path) == ("esp32",)
+    assert unmeasured(a_plan(["esp32"]), {}) == []
 
 
 def test_comparisons_are_read_as_they_are_printed(tmp_path: Path) -> None:
-    """One file a target, as `hil firmware compare --json` prints it; nonsense is refused by name."""
-    for target, outcome in (("esp32", "identical"), ("esp32c3", "only-in-head")):
-        entry = {"target": target, "outcome": outcome, "head": None, "base": None, "differing": []}
-        (tmp_path / f"{target}.json").write_text(json.dumps({"schema": 1, "targets": [entry]}))
-    assert read_comparisons(tmp_path) == {"esp32": "identical", "esp32c3": "only-in-head"}
-    (tmp_path / "esp32.json").write_text("{}")
-    with pytest.raises(ConfigError, match=r"esp32\.json is not what"):
-        read_comparisons(tmp_path)
+    """As `hil firmware compare --json` prints them; nonsense is refused by name."""
+    path = tmp_path / "esp32.json"
+    entry = {"target": "esp32", "outcome": "identical", "head": None, "base": None, "differing": []}
+    path.write_text(json.dumps({"schema": 1, "targets": [entry]}))
+    assert read_comparisons(path) == {"esp32": "identical"}
+    for text in ("{}", '{"schema": 2, "targets": []}'):
+        path.write_text(text)
+        with pytest.raises(ConfigError, match=r"esp32\.json is not what"):
+            read_comparisons(path)
 
 
 def test_the_command_for_people_and_for_github(repository: Repository, tmp_path: Path) -> None:
@@ -415,7 +383,9 @@ def test_the_command_for_people_and_for_github(repository: Repository, tmp_path:
     assert done.returncode == 0, done.stdout
     assert "rack-esp32: measure suite pr" in done.stdout
     outputs = dict(line.split("=", 1) for line in output.read_text().splitlines())
-    assert json.loads(outputs["racks"]) == ["esp32"]
+    (rack,) = json.loads(outputs["racks"])
+    assert (rack["leg"], rack["suite"]) == ("rack-esp32", "pr")
     assert json.loads(outputs["build"]) == ["esp32", "esp32c3"]
-    assert outputs["ticks-hz"] == "1000"  # as the tool's own limits have it, where a repository has none
-    assert (outputs["virtual"], outputs["virtual-suite"], outputs["rack-suite"]) == ("true", "quick", "pr")
+    assert read_plan(plan).ticks_hz == (
+        1000,
+    )  # as the tool's own limits have it, where a repository has none

@@ -105,7 +105,7 @@ def test_a_group_of_what_was_measured_is_not_measured_again(queue: Queue, tmp_pa
     plan, why = queue.queued(event)
     assert (why, plan.build) == ("", ())
     assert queue.skips(event) == HANDED_ON
-    assert plan.outputs()["virtual"] == plan.outputs()["compare"] == "false"
+    assert (plan.outputs()["virtual"], plan.outputs()["build"]) == ("[]", "[]")
     verdict = conclude(plan, tmp_path / "none", {})
     assert (verdict.exit_code, verdict.conclusion) == (ExitCode.PASS, "success")
     assert f"Not measured: {BEFORE}." in [leg.sentence for leg in verdict.legs]
@@ -180,7 +180,7 @@ def test_an_accepted_regression_stays_accepted(queue: Queue, tmp_path: Path) -> 
     (path,) = queue.legs.glob("compare/*/run.json")
     told = json.loads(path.read_text())
     path.write_text(json.dumps({**told, "git": {"commit": queue.head, "dirty": False}}))
-    queue.measured(**{"Compare with the merge base": "failure"})
+    queue.measured(**{"hil / Virtual rack compare": "failure"})
     event = queue.group()
     _plan, why = queue.queued(event)
     assert "comes to no pass, though its required check succeeded" in why

@@ -28,7 +28,7 @@ from tests.in_process import hil
 from tests.lab import own_environment
 from tests.make_records import RUN_ID, publish_record
 
-WELL = {"plan": "success", "virtual": "success", "build": "success", "narrow": "success", "rack": "success"}
+WELL = {"plan": "success", "virtual": "success", "build": "success", "rack": "success"}
 
 
 JOBS = json.dumps({job: {"result": result, "outputs": {}} for job, result in WELL.items()})
@@ -120,7 +120,7 @@ def test_a_comparison_that_left_nothing(tmp_path: Path) -> None:
 def test_a_leg_that_left_nothing(tmp_path: Path) -> None:
     """A skipped job counts as a success on GitHub, but not here; the sentence names leg, job and result."""
     leave_run(tmp_path / "virtual")
-    verdict = say(a_plan(["esp32"]), tmp_path, narrow="failure", rack="skipped")
+    verdict = say(a_plan(["esp32"]), tmp_path, rack="skipped")
     assert verdict.exit_code == ExitCode.RIG
     assert verdict.headline == "NO VERDICT: rack-esp32"
     assert "the leg rack-esp32 left neither a verdict nor a reason" in verdict.legs[1].sentence
@@ -172,7 +172,7 @@ def test_a_job_that_fails_after_a_pass(tmp_path: Path) -> None:
 
 def test_nothing_to_measure(tmp_path: Path) -> None:
     """Only documentation: no leg at all, and a pass that says so."""
-    skipped = dict.fromkeys(("virtual", "build", "narrow", "rack"), "skipped")
+    skipped = dict.fromkeys(("virtual", "build", "rack"), "skipped")
     verdict = say(a_plan(files=["README.md"]), tmp_path, **skipped)
     assert (verdict.exit_code, verdict.headline) == (ExitCode.PASS, "PASS: nothing had to be measured")
 
@@ -272,14 +272,14 @@ def test_a_run_counts_more_than_a_stale_skip(tmp_path: Path) -> None:
             "rack-esp32",
             ["firmware/a.c"],
             "I was tired",
-            "a reason that `hil ci narrow` does not give: I was tired",
+            "a reason that `hil ci build` does not give: I was tired",
         ),
     ],
 )
 def test_only_what_the_plan_allows_is_skipped(
     tmp_path: Path, leg: str, files: list[str], reason: str | None, words: str
 ) -> None:
-    """A skip counts for a rack, where nothing that measures has changed, for narrow's reason; else never."""
+    """A skip counts for a rack, where nothing that measures has changed, for one reason; else never."""
     plan = a_plan(["esp32"], files)
     write_skip(tmp_path, leg, reason or unchanged_image(plan, plan.leg("rack-esp32")))
     result = read_leg(tmp_path / leg, plan.leg(leg), plan)

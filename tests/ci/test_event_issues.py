@@ -169,7 +169,7 @@ def test_without_the_right_to_write_it_is_said_and_nothing_fails(
     for name, value in {"GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": nights.api, "GITHUB_REPOSITORY": HOME,
                         "GITHUB_STEP_SUMMARY": str(summary)}.items():  # fmt: skip
         monkeypatch.setenv(name, value)
-    result = CliRunner().invoke(app, ["ci", "speak", str(trend)])
+    result = CliRunner().invoke(app, ["ci", "sync-issues", str(trend)])
     assert result.exit_code == 0, result.output
     assert "are not up to date" in result.output
     assert "are not up to date" in summary.read_text(encoding="utf-8")

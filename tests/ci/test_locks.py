@@ -16,8 +16,6 @@ from tests.lab import ROOT
 
 GITHUB = ROOT / ".github"
 SETUP = GITHUB / "actions" / "setup" / "action.yml"
-TOOL = "./tool/.github/actions/tool"  # in another repository's workflow
-ELSEWHERE = TOOL.partition("/.github/")[2]
 SOURCES = [path for folder in (ROOT, ROOT / "tests") for path in folder.glob("*.in")]
 # what Dependabot's file fetchers take as a manifest, by ecosystem; never a .lock
 MANIFESTS = {
@@ -42,7 +40,7 @@ def jobs() -> Iterator[tuple[str, dict[str, Any]]]:
 def caches(job: dict[str, Any]) -> bool:
     """Whether a job takes what another one kept, or keeps something."""
     steps = job.get("steps", [])
-    used = any(step.get("uses", "").startswith(("actions/cache", TOOL)) for step in steps)
+    used = any(step.get("uses", "").startswith("actions/cache") for step in steps)
     return used or any((step.get("with") or {}).get("cache", "false") != "false" for step in steps)
 
 
@@ -81,14 +79,11 @@ def test_who_may_write_takes_nothing_that_another_job_kept() -> None:
 
 
 def test_hosted_jobs_of_a_pull_request_keep_what_they_install() -> None:
-    """Those that install much: each has the step that takes it, or plans with little."""
+    """Each that installs has the step that takes it."""
     named = dict(jobs())
-    kept = ("virtual", "compare", "build", "emulated", "hil-verdict")
-    assert all(caches(named[f"pr/{name}"]) for name in kept)
+    kept = ("plan", "virtual", "build", "patience", "hil-verdict")
+    assert all(caches(named[f"measure/{name}"]) for name in kept)
     assert caches(named["checks/test"])
-    assert all(caches(named[f"measure/{name}"]) for name in ("plan", *kept[:1], *kept[2:]))
-    for name in ("pr/plan", "pr/narrow"):
-        assert "plan" in [(step.get("with") or {}).get("purpose") for step in named[name]["steps"]]
 
 
 def test_what_is_kept_is_of_the_same_lock_files() -> None:
@@ -100,20 +95,27 @@ def test_what_is_kept_is_of_the_same_lock_files() -> None:
     assert set(step["with"]) == {"key", "path"}  # no restore-keys
     others = [path for path in GITHUB.rglob("*.yml") if path != SETUP and "actions/cache" in path.read_text()]
     assert {path.relative_to(GITHUB).as_posix() for path in others} == {
-        "workflows/figures.yml",
-        f"{ELSEWHERE}/action.yml",
+        "workflows/checks.yml",
+        "workflows/measure.yml",
     }
-    (elsewhere,) = [
-        step for step in load(GITHUB / ELSEWHERE / "action.yml")["runs"]["steps"] if "with" in step
-    ]
-    assert set(elsewhere["with"]) == {"key", "path"}
+
+
+def test_what_was_compiled_is_kept_by_chip_and_release() -> None:
+    """By what it was compiled from (ccache), so that another commit's serves; and nothing but that."""
+    steps = load(GITHUB / "workflows" / "measure.yml")["jobs"]["build"]["steps"]
+    (step,) = [one for one in steps if "actions/cache" in one.get("uses", "")]
+    assert step["with"]["path"] == "ci/ccache"
+    begins = "ccache-${{ needs.plan.outputs.idf-version }}-${{ matrix.target }}-"
+    assert step["with"]["restore-keys"] == begins
+    assert step["with"]["key"].startswith(begins)
+    assert "CCACHE_DIR=$HIL_CI/ccache" in (ROOT / ".ci" / "hil").read_text()
 
 
 def test_a_kept_corpus_is_of_the_default_branch_alone() -> None:
     """What fuzzers keep from night to night is inputs, and no pull request can add to it."""
-    figures = load(GITHUB / "workflows" / "figures.yml")
-    assert set(figures["on"]) == {"schedule", "workflow_dispatch"}
-    steps = [one for one in figures["jobs"]["figures"]["steps"] if "actions/cache" in one.get("uses", "")]
+    job = load(GITHUB / "workflows" / "checks.yml")["jobs"]["figures"]
+    assert job["if"] == "github.event_name == 'schedule' || github.event_name == 'workflow_dispatch'"
+    steps = [one for one in job["steps"] if "actions/cache" in one.get("uses", "")]
     assert [one["with"]["path"] for one in steps] == ["out/fuzz/corpus"] * 2
     restored, saved = steps
     assert "/restore@" in restored["uses"]

@@ -19,7 +19,7 @@ from tests.lab import ROOT
 
 PAGE = ROOT / "docs" / "operate" / "elsewhere.md"
 DEFINITIONS = [*(ROOT / ".github").rglob("*.yml")]
-SCRIPTS = [*(path for path in (ROOT / ".ci").iterdir()), ROOT / ".github/actions/measure/step"]
+SCRIPTS = sorted((ROOT / ".ci").iterdir())
 _HOST = re.compile(r"https?://|\b(?:github\.com|ghcr\.io|docker\.io|quay\.io)\b|\b(?:curl|wget)\b")
 _COMMENT = re.compile(r"(?m)(?:^|\s)#.*$")
 

@@ -80,7 +80,7 @@ def test_no_job_waits_for_a_rack_that_is_off(repository: Repository, monkeypatch
     """Its leg is left out with the reason, the other rack measures, and alpha is shared by those that do."""
     before = plan_without(repository, "", monkeypatch)
     plan = plan_without(repository, "esp32: power is off until Monday", monkeypatch)
-    assert (before.racks, plan.racks) == (("esp32", "esp32s3"), ("esp32s3",))
+    assert (before.targets_of("rack"), plan.targets_of("rack")) == (("esp32", "esp32s3"), ("esp32s3",))
     assert (plan.leg("rack-esp32").skip, plan.leg("rack-esp32").undecided) == (WHY, True)
     assert plan.legs_of_alpha == before.legs_of_alpha - 1
     assert plan.leg("emulated-esp32c3") == before.leg("emulated-esp32c3")
@@ -101,7 +101,7 @@ def test_at_night_all_legs_of_a_rack_are_off(repository: Repository) -> None:
     assert (
         off == {leg.name for leg in plan.legs if leg.target == "esp32"} >= {"rack-esp32", "unchanged-esp32"}
     )
-    assert [leg["target"] for leg in plan.jobs_of("night-rack")] == ["esp32s3"] * 2
+    assert {leg["target"] for leg in plan.matrix_of("rack")} == {"esp32s3"}
 
 
 def test_documentation_alone_is_skipped_as_ever(repository: Repository) -> None:

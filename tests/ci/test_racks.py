@@ -266,7 +266,9 @@ def test_the_comment_asks_github_itself(
     leave_comparison(tmp_path / "legs")
     state.add_run(RUN)
     state.add_pull()
-    state.set_jobs("success", **{"Rack esp32": "cancelled", "Give up rack-esp32": "success"})
+    state.set_jobs(
+        "success", **{"hil / Rack rack-esp32 / Measure": "cancelled", "hil / Give up rack-esp32": "success"}
+    )
     (rack,) = [one for one in state.jobs if one["name"] == "Rack esp32"]
     rack |= a_rack_job(minutes)
     state.add_artefact(zipped(kept(tmp_path)))

@@ -10,7 +10,6 @@ import functools
 import json
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,8 +17,11 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
+from hil.boards.firmware.build import IMAGE_TARGETS
 from hil.ci.github_run import ARTEFACT, JOB_NAMES, VERDICT_JOB
+from hil.ci.github_run import CALLER as CALLED_BY
 from hil.ci.legs import read_comparisons
+from hil.ci.plan import EMULATED_JOB, MINUTES
 from tests.ci.act import DEADLINE_S, Project
 from tests.ci.ci_rig import CALLED, CALLER
 from tests.ci.github_server import State, serve
@@ -28,6 +30,7 @@ from tests.lab import ROOT
 pytestmark = pytest.mark.timeout(DEADLINE_S + 60)
 
 BIN = ROOT / ".venv" / "bin"
+MEASURE, NIGHTLY = ".github/workflows/measure.yml", ".github/workflows/nightly.yml"
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
 
@@ -37,7 +40,7 @@ def load(path: Path) -> dict:  # type: ignore[type-arg]
 
 
 def rack_job() -> dict:  # type: ignore[type-arg]
-    """Return the job that a pull request's rack does, in the workflow that pr.yml calls."""
+    """Return the job that a pull request's rack does, in the workflow that measure.yml calls."""
     (job,) = load(ROOT / CALLED)["jobs"].values()
     return job
 
@@ -113,7 +116,7 @@ def test_permissions_are_granted_job_by_job() -> None:
         "comment/comment": {"checks", "pull-requests"},
         "nightly/history": {"contents"},
         "nightly/deploy": {"pages", "id-token"},
-        "nightly/speak": {"issues"},
+        "nightly/issues": {"issues"},
         "release/image": {"packages"},
         "release/attest": {"attestations", "id-token"},
         "release/publish": {"contents"},
@@ -126,7 +129,7 @@ def test_what_may_write_runs_nothing_of_others() -> None:
     assert {"purpose": "plan"} in [step.get("with") for step in job["steps"]]
     commands = [step["run"] for step in job["steps"] if "run" in step]
     assert commands
-    assert all(command.startswith(".venv/bin/hil ci history push ") for command in commands)
+    assert all(command.startswith(".venv/bin/hil history push ") for command in commands)
 
 
 @pytest.mark.slow
@@ -144,14 +147,36 @@ def test_every_job_and_step_has_its_own_name() -> None:
 
 def test_the_verdict_waits_for_every_other_job() -> None:
     """A job that is added without being waited for could fail unseen."""
-    for name, verdict in (
-        ("pr.yml", "hil-verdict"),
-        ("measure.yml", "hil-verdict"),
-        ("nightly.yml", "nightly-verdict"),
-    ):
+    for name in ("pr.yml", "measure.yml"):
         jobs = load(ROOT / ".github" / "workflows" / name)["jobs"]
-        assert set(jobs[verdict]["needs"]) == set(jobs) - {verdict}
-        assert jobs[verdict]["if"].startswith("always()")
+        needs = jobs[VERDICT_JOB]["needs"]
+        assert set([needs] if isinstance(needs, str) else needs) == set(jobs) - {VERDICT_JOB}
+        assert jobs[VERDICT_JOB]["if"].startswith("always()")
+
+
+def test_the_required_check_repeats_the_verdict() -> None:
+    """Nothing but a pass passes it: not a verdict that was never said, nor a cancelled workflow."""
+    job = load(ROOT / CALLER)["jobs"][VERDICT_JOB]
+    (step,) = job["steps"]
+    assert step["env"] == {"VERDICT": "${{ needs.hil.outputs.verdict }}"}
+    for word, status in (("pass", 0), ("fail", 1), ("", 1)):
+        done = subprocess.run(["bash", "-c", step["run"]], env={**os.environ, "VERDICT": word}, check=False)
+        assert done.returncode == status
+    said = load(ROOT / MEASURE)["on"]["workflow_call"]["outputs"]["verdict"]["value"]
+    assert said == "${{ jobs.plan.outputs.verdict || jobs.hil-verdict.outputs.verdict }}"
+
+
+def test_what_calls_the_pipeline_grants_what_it_asks_for() -> None:
+    """A called job may have no more rights than the job that calls it; each only reads."""
+    asked = {
+        right for job in load(ROOT / MEASURE)["jobs"].values() for right, value in job["permissions"].items()
+    }
+    template = (ROOT / "hil/data/init/.github/workflows/hil.yml").read_text().replace("{branch}", "main")
+    granted = [load(ROOT / CALLER)["jobs"]["hil"], load(ROOT / NIGHTLY)["jobs"]["hil"]]
+    granted.append(YAML(typ="safe").load(re.sub(r"\{(workflow|project)\}", "x", template))["jobs"]["hil"])
+    for job in granted:
+        assert job["permissions"] == dict.fromkeys(asked, "read")
+    assert all(not step.get("with", {}).get("persist-credentials") for _, step in steps())
 
 
 def test_a_newer_push_cancels_the_older_ones_jobs() -> None:
@@ -159,62 +184,33 @@ def test_a_newer_push_cancels_the_older_ones_jobs() -> None:
 
     A merge group has no number, so nothing cancels its jobs.
     """
-    jobs = load(ROOT / ".github/workflows/pr.yml")["jobs"]
-    groups = {f"pr-{name}-": job["concurrency"] for name, job in jobs.items() if "concurrency" in job}
-    del groups["pr-give-up-"]  # which is in the group of a rack's job
-    assert set(groups) == {f"pr-{name}-" for name in ("plan", "virtual", "compare", "build", "emulated")}
-    groups["leg-rack-${{ inputs.target }}-"] = rack_job()["concurrency"]
-    jobs = load(ROOT / ".github/workflows/measure.yml")["jobs"]
-    measuring = ("plan", "virtual", "build", "emulated", "rack")
-    groups |= {f"measure-{name}-": jobs[name]["concurrency"] for name in measuring}
+    jobs = load(ROOT / MEASURE)["jobs"]
+    groups = {f"measure-{name}-": jobs[name]["concurrency"] for name in ("plan", "virtual", "build")}
+    groups["leg-${{ inputs.leg }}-"] = rack_job()["concurrency"]
     for begins, concurrency in groups.items():
         assert concurrency["group"].startswith(begins)
-        assert concurrency["group"].endswith("${{ github.event.pull_request.number || github.run_id }}")
+        ends = "-${{ github.workflow }}-${{ github.event.pull_request.number || github.run_id }}"
+        assert concurrency["group"].endswith(ends)
         assert concurrency["cancel-in-progress"] is True
-
-
-def test_a_merge_base_that_does_not_build_is_not_compared_with() -> None:
-    """Its step may fail without failing the job, and what comes of it is used after a success only."""
-    named = {step["name"]: step for step in load(ROOT / ".github/workflows/pr.yml")["jobs"]["build"]["steps"]}
-    base, compare = named["Build its merge base"], named["Compare them"]
-    assert base["continue-on-error"] is True
-    assert compare["if"] == f"steps.{base['id']}.outcome == 'success'"
-    assert "continue-on-error" not in named["Build the head"]
-
-
-def test_a_merge_base_is_measured_by_the_heads_benches() -> None:
-    """On the virtual rack and on racks: a change that edits a bench must not escape its comparison."""
-    jobs = load(ROOT / ".github/workflows/pr.yml")["jobs"]
-    built = ("compare", "build")
-    named = {job: {step["name"]: step.get("run", "") for step in jobs[job]["steps"]} for job in built}
-    for command in (named["compare"]["Build the merge base"], named["build"]["Build its merge base"]):
-        assert '--at "$BASE" --ruler-of HEAD' in command
-    assert "--ruler-of" not in named["build"]["Build the head"]
-
-
-def test_a_rack_is_given_its_merge_base_where_there_is_something_to_compare() -> None:
-    """`hil ci narrow` says where; beside itself an image would not be booted, and no limit would judge it."""
-    jobs = load(ROOT / ".github/workflows/pr.yml")["jobs"]
-    (step,) = [step for step in rack_job()["steps"] if step.get("id") == "base"]
-    assert step["if"] == "inputs.compared"
-    compared = "${{ contains(fromJSON(needs.narrow.outputs.compared || '[]'), matrix.target) }}"
-    assert jobs["rack"]["with"]["compared"] == compared
-    assert jobs["narrow"]["outputs"]["compared"] == "${{ steps.narrow.outputs.compared }}"
 
 
 def test_what_is_emulated_needs_no_board_and_no_right() -> None:
     """On a hosted runner, in the container that builds, so that a fork's pull request has it as any other."""
-    for name in ("pr.yml", "nightly.yml"):
-        jobs = load(ROOT / ".github/workflows" / name)["jobs"]
-        job = jobs["emulated"]
-        assert (job["runs-on"], job["container"]) == (jobs["build"]["runs-on"], jobs["build"]["container"])
-        assert job["permissions"] == {"contents": "read"}
-        assert "environment" not in job
-    (step,) = [step for step in jobs["emulated"]["steps"] if "hil cost" in step.get("run", "")]
-    assert "--base" not in step["run"]  # at night there is none
-    job = load(ROOT / ".github/workflows/pr.yml")["jobs"]["emulated"]
-    (step,) = [step for step in job["steps"] if step.get("id") == "base"]
-    assert step["if"] == "contains(fromJSON(needs.narrow.outputs.emulated-compared), matrix.target)"
+    job = load(ROOT / MEASURE)["jobs"]["build"]
+    assert job["runs-on"] == "ubuntu-24.04"
+    assert job["container"].startswith("espressif/idf:")
+    assert job["permissions"] == {"contents": "read"}
+    assert "environment" not in job
+    named = {step["name"]: step for step in job["steps"]}
+    assert "measure" in named["Count instructions and judge"]["run"]
+
+
+def test_each_chip_may_leave_its_rack_out() -> None:
+    """A line of the outputs for each: what one job of the matrix says, another does not take away."""
+    outputs = load(ROOT / MEASURE)["jobs"]["build"]["outputs"]
+    assert set(outputs) == {f"of-{chip}" for chip in IMAGE_TARGETS}
+    for name, value in outputs.items():
+        assert f"matrix.target == '{name.removeprefix('of-')}' &&" in value
 
 
 def test_each_attempt_deploys_its_own_report() -> None:
@@ -223,35 +219,24 @@ def test_each_attempt_deploys_its_own_report() -> None:
     uploads = [step["with"] for step in jobs["report"]["steps"] if "upload-pages" in step.get("uses", "")]
     assert [upload["name"] for upload in uploads] == ["github-pages-${{ github.run_attempt }}"]
     assert jobs["report"]["outputs"]["pages"] == uploads[0]["name"]
-    (other,) = [
-        step["with"]["name"]
-        for step in load(ROOT / ".github/workflows/measure.yml")["jobs"]["pages"]["steps"]
-        if "upload-pages" in step["uses"]
-    ]
-    assert other == uploads[0]["name"]
     (deploy,) = [step["with"] for step in jobs["deploy"]["steps"]]
     assert deploy == {"artifact_name": "${{ needs.report.outputs.pages }}"}
     assert jobs["deploy"]["concurrency"] == {"group": "pages", "cancel-in-progress": False}
 
 
 def test_a_measurement_ends_before_its_job() -> None:
-    """The time limit inside the job leaves 15 minutes to set up before, and to keep what was measured."""
-    limits = {}
-    for path in WORKFLOWS:
-        for name, job in load(path)["jobs"].items():
-            for step in job.get("steps", ()):
-                limit = r"(?:^|; )exec timeout --signal=TERM --kill-after=\d+\w (\d+)m "
-                found = re.search(limit, step.get("run", ""))
-                if found:
-                    limits[f"{path.stem}/{name}"] = (int(found[1]), job["timeout-minutes"])
-                else:
-                    measures = re.search("hil run|hil cost", step.get("run", ""))
-                    assert not measures, f"{path.name} {name} has no time limit"
-    in_pr = ("virtual", "compare", "emulated")
-    at_night = ("virtual", "emulated", "rack", "night", "night-rack")
-    expected = {f"pr/{job}" for job in in_pr} | {f"nightly/{job}" for job in at_night}
-    assert set(limits) == expected | {"rack/measure"}
-    assert all(inner + 15 <= outer for inner, outer in limits.values()), limits
+    """The plan gives both limits: 20 minutes are left to set up before, and to keep what was measured."""
+    jobs = {**load(ROOT / MEASURE)["jobs"], "measure": rack_job()}
+    assert jobs["virtual"]["timeout-minutes"] == "${{ matrix.minutes }}"
+    assert jobs["rack"]["with"]["minutes"] == "${{ matrix.minutes }}"
+    assert jobs["measure"]["timeout-minutes"] == "${{ inputs.minutes }}"
+    measures = [name for name, job in jobs.items() if "ci measure" in str(job.get("steps"))]
+    assert measures == ["virtual", "build", "measure"]
+    for name in measures:
+        (step,) = [one for one in jobs[name]["steps"] if "ci measure" in one.get("run", "")]
+        assert step["run"].startswith("exec ")  # so that a cancelled job's signal reaches it
+    assert MINUTES[EMULATED_JOB] + 75 <= jobs["build"]["timeout-minutes"]  # two commits are built before
+    assert not [name for path in WORKFLOWS for name, step in steps() if "hil run" in step.get("run", "")]
 
 
 def test_what_prints_figures_runs_whole_at_night() -> None:
@@ -259,7 +244,7 @@ def test_what_prints_figures_runs_whole_at_night() -> None:
     targets = re.findall(
         r"^(bench[\w-]*|chaos|fuzz|sanitize|soak):", (ROOT / "Makefile").read_text(), re.MULTILINE
     )
-    (job,) = load(ROOT / ".github/workflows/figures.yml")["jobs"].values()
+    job = load(ROOT / ".github/workflows/checks.yml")["jobs"]["figures"]
     assert sorted([*job["strategy"]["matrix"]["target"], "bench-gate-rack"]) == sorted(targets)
     assert job["strategy"]["fail-fast"] is False
     named = {step["name"]: step for step in job["steps"]}
@@ -288,16 +273,17 @@ def test_racks_neither_compile_nor_lose_their_place() -> None:
             group = job.get("concurrency", {}).get("group", "${{ github.run_id }}")
             assert "github.run_id" in group, name
             assert "concurrency" not in load(path)
+            assert path.name == "rack.yml"
             assert job["environment"]["name"], name
             assert job["environment"]["deployment"] is False, name  # else each push files one
             commands = [step.get("run", "") for step in job["steps"]]
             assert not any("hil build" in command for command in commands)
             prepared = [step.get("with", {}) for step in job["steps"]]
-            assert {"purpose": "rack"} in prepared or any(one.get("mode") == "rack" for one in prepared)
+            assert any(one.get("purpose") == "rack" for one in prepared)
 
 
 def test_each_workflow_with_a_racks_job_is_one_that_a_group_admits() -> None:
-    """No job for a rack's labels stands in pr.yml, of which each pull request has its own."""
+    """No job for a rack's labels stands elsewhere, of which each pull request has its own."""
     with_jobs = {
         f".github/workflows/{path.name}"
         for path in WORKFLOWS
@@ -306,13 +292,13 @@ def test_each_workflow_with_a_racks_job_is_one_that_a_group_admits() -> None:
     }
     page = (ROOT / "docs" / "operate" / "repository.md").read_text(encoding="utf-8")
     admitted = re.findall(r"selected_workflows\[\]=OWNER/NAME/(\S+)@refs/heads/main'", page)
-    assert with_jobs - {".github/workflows/measure.yml"} == set(admitted)
+    assert with_jobs == set(admitted)
     assert CALLER not in with_jobs
 
 
 def test_a_racks_environment_is_by_the_event() -> None:
     """Neither the plan nor an input chooses it, and its caller grants the rights that are asked for."""
-    job, caller = rack_job(), load(ROOT / CALLER)["jobs"]["rack"]
+    job, caller = rack_job(), load(ROOT / MEASURE)["jobs"]["rack"]
     name = job["environment"]["name"]
     assert "inputs." not in name
     assert "needs." not in name
@@ -326,23 +312,17 @@ def test_a_racks_environment_is_by_the_event() -> None:
 
 def test_what_gives_a_rack_up_is_in_the_group_of_its_job() -> None:
     """By that it cancels a job that waits. It has no right, and looks after what measures anyway."""
-    called = {"inputs.target": "matrix.target", "github.event.pull_request.number || github.run_id": "RUN"}
-    for name in ("pr.yml", "nightly.yml"):
-        jobs = load(ROOT / ".github/workflows" / name)["jobs"]
-        own = [jobs["rack"], jobs["night-rack"]] if name == "nightly.yml" else [rack_job()]
-        gives_up, patience = jobs["give-up"], jobs["patience"]
-        groups = [job["concurrency"]["group"] for job in (gives_up, *own)]
-        for text, short in {**called, "github.run_id": "RUN"}.items():
-            groups = [group.replace(text, short) for group in groups]
-        leg = "${{ matrix.leg }}"
-        assert groups[0] == f"leg-{leg}-${{{{ RUN }}}}"
-        assert {group.replace("rack-${{ matrix.target }}", leg) for group in groups} == {groups[0]}
-        assert gives_up["concurrency"]["cancel-in-progress"] is True
-        assert gives_up["permissions"] == {}
-        assert patience["permissions"] == {"actions": "read", "contents": "read"}
-        assert {"virtual", "emulated"} <= set(patience["needs"])
-        (wait,) = [step for step in patience["steps"] if step.get("id") == "wait"]
-        assert wait["continue-on-error"] is True  # without an answer racks are waited for
+    jobs = load(ROOT / MEASURE)["jobs"]
+    gives_up, patience = jobs["give-up"], jobs["patience"]
+    group = rack_job()["concurrency"]["group"]
+    assert gives_up["concurrency"]["group"] == group.replace("inputs.leg", "matrix.leg")
+    assert jobs["rack"]["with"]["leg"] == "${{ matrix.leg }}"
+    assert gives_up["concurrency"]["cancel-in-progress"] is True
+    assert gives_up["permissions"] == {}
+    assert patience["permissions"] == {"actions": "read", "contents": "read"}
+    assert {"virtual", "build"} <= set(patience["needs"])
+    (wait,) = [step for step in patience["steps"] if step.get("id") == "wait"]
+    assert wait["continue-on-error"] is True  # without an answer racks are waited for
 
 
 def test_no_input_is_pasted_into_a_shell() -> None:
@@ -383,19 +363,27 @@ def test_the_comment_runs_nothing_of_the_head() -> None:
 
 def test_the_comment_is_made_of_the_verdicts_artefact() -> None:
     """What `hil ci verdict` keeps is uploaded by the name that the comment asks for, also after a failure."""
-    steps_of = load(ROOT / ".github/workflows/pr.yml")["jobs"]["hil-verdict"]["steps"]
-    named = {step["name"]: step for step in steps_of}
-    keep = named["Keep what the comment is made of"]
-    assert (keep["if"], keep["with"]["name"]) == ("always()", ARTEFACT)
-    assert named["Say the verdict"]["run"].endswith(f"--keep {keep['with']['path']}")
+    jobs = load(ROOT / MEASURE)["jobs"]
+    for job, condition in (
+        (VERDICT_JOB, "always()"),
+        ("plan", "always() && steps.plan.outputs.nothing == 'true'"),
+    ):
+        named = {step["name"]: step for step in jobs[job]["steps"]}
+        keep = named["Keep the verdict"]
+        assert (keep["if"], keep["with"]["name"]) == (condition, ARTEFACT)
+        path = f'--keep "$GITHUB_WORKSPACE/{keep["with"]["path"]}"'
+        assert named["Say the verdict"]["run"].endswith(path)
 
 
 def test_the_comment_knows_the_jobs_by_their_names() -> None:
     """GitHub lists jobs by the names that people see; each that the verdict needs has one in the table."""
-    jobs = load(ROOT / ".github/workflows/pr.yml")["jobs"]
-    shown = {facts["name"].partition("${{")[0]: job for job, facts in jobs.items() if job != VERDICT_JOB}
+    jobs = load(ROOT / MEASURE)["jobs"]
+    shown = {facts["name"].partition(" ${{")[0]: job for job, facts in jobs.items() if job != VERDICT_JOB}
     assert dict(JOB_NAMES) == shown
-    assert f"&& '{VERDICT_JOB}' ||" in jobs[VERDICT_JOB]["name"]
+    caller = load(ROOT / CALLER)["jobs"]
+    assert f"{caller['hil']['name']} / " == CALLED_BY
+    for named in (jobs[VERDICT_JOB], caller[VERDICT_JOB]):
+        assert f"&& '{VERDICT_JOB}' ||" in named["name"]
 
 
 def test_each_step_is_a_command_of_this_checkout() -> None:
@@ -412,47 +400,29 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 @pytest.mark.slow
 @pytest.mark.heavy
 def test_the_steps_of_build_and_rack_by_hand(tmp_path: Path) -> None:
-    """Built twice, compared, verified, measured from the bundle, collected: the commands of pr.yml.
+    """Built twice, compared, verified, measured from the bundle, collected: the commands of measure.yml.
 
     A container and a runner with boards are not to be had here; the virtual target stands in for a chip.
     """
     project = Project(tmp_path)
     project.branch("note", {"tests/NOTE.md": "A remark.\n"})
     project.install()
-    project.git("remote", "set-url", "origin", f"file://{project.path}")  # it has no history yet
-    (tmp_path / "idf").mkdir()
-    (tmp_path / "idf" / "export.sh").touch()
-    environment = {
-        "IDF_PATH": str(tmp_path / "idf"),
-        "TARGET": "virtual-esp32",
-        "TICKS_HZ": "1000 100",
-        "BASE": project.base,
-        "SUITE": "quick",
-        "HIL_RACK_FILE": "hil/racks/virtual.yaml",
-        "HIL_TRIGGER": "pr",
-        "HIL_UNDECIDED_STATUS": "0",
-        "GITHUB_OUTPUT": str(tmp_path / "output"),
-        "BASE_FIRMWARE": "out/bundle/base",  # what the rack's job finds and hands on, see below
-    }
-    jobs = load(ROOT / ".github/workflows/pr.yml")["jobs"]
-    for job in (jobs["build"], rack_job()):
-        for step in job["steps"]:
-            if ".ci/admit" in step.get("run", ""):
-                continue  # the virtual target is in no list of racks
-            if "run" in step:
-                # at the merge base there was one tick
-                only = {"TICKS_HZ": "1000"} if step.get("id") == "base" else {}
-                project.shell(step["run"], {**environment, **only})
-    comparisons = tmp_path / "comparisons"
-    comparisons.mkdir()
-    shutil.copy(project.path / "out/bundle/comparison-virtual-esp32.json", comparisons)
-    expected = {"virtual-esp32": "identical", "virtual-esp32+tick100": "only-in-head"}
-    assert read_comparisons(comparisons) == expected
-    # the rack is given its merge base
-    assert (tmp_path / "output").read_text().endswith("firmware=out/bundle/base\n")
+    project.shell(f".venv/bin/hil ci plan --base {project.base}", {})
+    path = project.path / "out" / "ci" / "plan.json"
+    plan = json.loads(path.read_text())
+    rack = {"name": "rack-esp32", "job": "rack", "suite": "quick", "target": "virtual-esp32"}
+    plan |= {"legs": [*plan["legs"], rack], "build": ["virtual-esp32"], "changes": ["harness"]}
+    plan |= {"compare_ticks_hz": [1000]}
+    path.write_text(json.dumps(plan))
+    environment = {"HIL_RACK_FILE": "hil/racks/virtual.yaml", "HIL_UNDECIDED_STATUS": "0"}
+    project.shell(".venv/bin/hil ci build virtual-esp32", environment)
+    found = read_comparisons(project.path / "out/ci/bundle/comparison-virtual-esp32.json")
+    assert found == {"virtual-esp32": "identical"}
+    project.shell(".venv/bin/hil ci measure rack-esp32", environment)
     info = json.loads((project.path / "out/latest/run.json").read_text())
-    assert info["compared"]["role"] == "base"
+    assert "compared" not in info  # the same bytes, and other rules: limits judge it
     assert [board["target"] for board in info["boards"]] == ["virtual-esp32"]
+    assert info["trigger"] == "local"
     project.shell(".venv/bin/hil ci collect rack-esp32", environment)
     assert (project.path / "out/ci/legs/rack-esp32" / info["run_id"] / "verdicts.json").is_file()
 
@@ -470,11 +440,9 @@ def test_a_night_is_measured_reported_and_remembered(project: Project) -> None:
     assert done.status == 0, done.log
     assert any(where.startswith("/repos/example/hil/issues?") for _, where in state.asked), state.asked
     assert state.issues == []  # one night has no event
-    jobs = ("Nightly virtual-publish", "History and report", "Push the history", "Deploy the report")
-    counted = "Nightly instruction cost (emulated) esp32c3"
-    for job in (*jobs, counted, "Night night-virtual", "nightly-verdict"):
+    jobs = ("Virtual rack virtual-publish", "History and report", "Push the history", "Deploy the report")
+    for job in (*jobs, "Build esp32c3", "Virtual rack night-virtual", "hil-verdict"):
         assert done.ended_well(job), job
-    assert "report: https://pages.example/hil/" in done.log
     lines = project.git("show", "hil-history:metrics.jsonl").splitlines()
     (run,) = (done.artefacts / "leg-virtual-publish" / "virtual-publish").iterdir()
     assert len(lines) == 3  # and those of the suite pr and of the instruction cost
@@ -495,32 +463,41 @@ def run_empty(project: Project, name: str, event: str, payload: dict, outputs: d
 
     What is left is the order of the jobs and their conditions, word for word, and the name of the verdict's.
     """
-    verdict = "hil-verdict" if name == "pr.yml" else "nightly-verdict"
     workflow = load(ROOT / ".github" / "workflows" / name)
     workflow.pop("defaults", None)  # their shell is a file of the checkout, which these jobs have not
+    workflow.pop("env", None)
+    workflow["on"] = event
     for job, facts in workflow["jobs"].items():
-        for key in ("container", "environment", "concurrency", "strategy", "uses", "with"):
+        for key in ("container", "environment", "concurrency", "strategy", "uses", "with", "timeout-minutes"):
             facts.pop(key, None)
+        facts.pop("outputs", None)
         facts.update({"runs-on": "ubuntu-24.04", "steps": [{"run": f"exit {int(job == fails)}"}]})
-        facts["name"] = facts["name"] if job == verdict else job
+        facts["name"] = facts["name"] if job == VERDICT_JOB else job
         if job in outputs:
             facts["outputs"] = outputs[job]
+    last = VERDICT_JOB if VERDICT_JOB in workflow["jobs"] else "end"
+    workflow["jobs"].setdefault(
+        last,
+        {
+            "needs": list(workflow["jobs"]),
+            "if": "always()",
+            "runs-on": "ubuntu-24.04",
+            "steps": [{"run": "true"}],
+        },
+    )
     folder = project.path / ".github" / "workflows"
     YAML().dump(workflow, folder / "empty.yml")
-    done = project.act(event, "empty.yml", payload, verdict=verdict)
+    done = project.act(event, "empty.yml", payload, verdict=last)
     (folder / "empty.yml").unlink()
-    return {job: done.ended_well(job) for job in workflow["jobs"]}
+    return {job: done.ended_well(job) for job in workflow["jobs"] if job != "end"}
 
 
 PLAN = {
+    "nothing": "false",
+    "virtual": '[{"leg": "virtual"}]',
     "build": '["esp32", "esp32c3"]',
-    "racks": '["esp32", "esp32c3"]',
+    "racks": '[{"leg": "rack-esp32"}]',
     "emulated": '["esp32c3"]',
-    "virtual": "true",
-    "compare": "true",
-    "nights": '[{"leg": "night-virtual"}]',
-    "rack-nights": '[{"leg": "night-esp32"}]',
-    "base": "c0ffee",
 }
 LATE = {"unanswered": '["rack-esp32"]'}
 PULL_REQUEST = {"pull_request": {"number": 7, "head": {"sha": "c0ffee"}}}
@@ -528,17 +505,14 @@ PULL_REQUEST = {"pull_request": {"number": 7, "head": {"sha": "c0ffee"}}}
 
 @pytest.mark.slow
 @pytest.mark.heavy
-@pytest.mark.parametrize(("fails", "runs"), [("build", True), ("plan", False), ("narrow", False)])
+@pytest.mark.parametrize(("fails", "runs"), [("build", True), ("plan", False)])
 def test_a_chip_that_does_not_build_keeps_no_other_rack_back(
     project: Project, fails: str, runs: bool
 ) -> None:
     """After a failed build the racks run, each to find its bundle or not; without a plan none does."""
-    narrowed = {"racks": PLAN["racks"], "compared": PLAN["racks"], "emulated": PLAN["emulated"]}
-    outputs = {"plan": PLAN, "narrow": {**narrowed, "emulated-compared": PLAN["emulated"]}}
-    ran = run_empty(project, "pr.yml", "pull_request", PULL_REQUEST, outputs, fails)
+    ran = run_empty(project, "measure.yml", "pull_request", PULL_REQUEST, {"plan": PLAN}, fails)
     assert ran["hil-verdict"]
-    assert ran["rack"] is ran["emulated"] is runs
-    assert ran["narrow"] is (fails == "build")
+    assert ran["rack"] is ran["patience"] is runs
 
 
 @pytest.mark.slow
@@ -547,35 +521,34 @@ def test_another_base_is_measured_and_another_title_is_not(
     project: Project, changed: str, runs: bool
 ) -> None:
     """A skipped job counts as passed, so that of the verdict has another name then."""
-    narrowed = {"racks": PLAN["racks"], "compared": PLAN["racks"], "emulated": PLAN["emulated"]}
     payload = {**PULL_REQUEST, "action": "edited", "changes": {changed: {"from": "before"}}}
-    outputs = {"plan": PLAN, "narrow": narrowed, "patience": LATE}
-    ran = run_empty(project, "pr.yml", "pull_request", payload, outputs, "")
+    outputs = {"plan": PLAN, "patience": LATE}
+    ran = run_empty(project, "measure.yml", "pull_request", payload, outputs, "")
     assert ran == dict.fromkeys(ran, runs)
-    named = load(ROOT / ".github/workflows/pr.yml")["jobs"]["hil-verdict"]
-    assert named["if"] == f"always() && ({named['name'].partition('(')[2].partition(')')[0]})"
+    for path in (MEASURE, CALLER):
+        named = load(ROOT / path)["jobs"]["hil-verdict"]
+        assert named["if"].startswith(f"always() && ({named['name'].partition('(')[2].partition(')')[0]})")
 
 
 @pytest.mark.slow
-@pytest.mark.heavy
-def test_at_night_a_chip_that_does_not_build_keeps_no_other_rack_back(project: Project) -> None:
-    """As for a pull request; history and report follow. A schedule has no payload to name a branch with."""
-    project.git("checkout", "--quiet", "main")
-    ran = run_empty(project, "nightly.yml", "schedule", {}, {"plan": PLAN, "patience": LATE}, "build")
-    assert ran == {job: job != "build" for job in ran}
+def test_where_nothing_is_measured_the_plan_says_the_verdict(project: Project) -> None:
+    """Then no other job runs; where the plan fails, the verdict's does."""
+    nothing = {**PLAN, "nothing": "true", "virtual": "[]", "build": "[]", "racks": "[]"}
+    ran = run_empty(project, "measure.yml", "pull_request", PULL_REQUEST, {"plan": nothing}, "")
+    assert [job for job, well in ran.items() if well] == ["plan"]
 
 
 @pytest.mark.slow
 @pytest.mark.heavy
 @pytest.mark.parametrize("branch", ["main", "feature"])
 def test_only_the_default_branch_writes_the_history(project: Project, branch: str) -> None:
-    """A night by hand on another branch is measured and reported, but not remembered or deployed."""
+    """A night by hand on another branch is reported, though it regressed, but not remembered or deployed."""
     if branch == "main":
         project.git("checkout", "--quiet", branch)
     else:
         project.branch(branch, {"tests/NOTE.md": "A remark.\n"})  # act takes the branch from the commit
     payload = {"repository": {"default_branch": "main"}}
-    ran = run_empty(project, "nightly.yml", "workflow_dispatch", payload, {"plan": PLAN}, "rack")
+    ran = run_empty(project, "nightly.yml", "workflow_dispatch", payload, {}, "hil")
     assert ran["report"]
     assert ran["history"] is ran["deploy"] is (branch == "main")
 

@@ -12,16 +12,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.ci.test_ci_history import clone
 
 from hil.base.errors import ConfigError
-from hil.ci import history
-from hil.ci.history import BRANCH, FETCHED
 from hil.cli.app import run_command
+from hil.history import branch as history
 from hil.history import load
+from hil.history.branch import BRANCH, FETCHED
 from hil.history.loading import segment_paths
 from hil.history.saving import path_of
 from tests.ci.ci_rig import Repository
-from tests.ci.test_ci_history import clone
 from tests.history.history_files import night
 from tests.history.test_history_store import cut_off, store
 
@@ -189,15 +189,15 @@ def test_the_commands(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """`hil ci history fetch|push` say where the branch is now, that nothing is new, how many files came."""
+    """`hil history fetch|push` say where the branch is now, that nothing is new, how many files came."""
     monkeypatch.chdir(work.path)
     folder = store(tmp_path / "here", *(night(n) for n in range(6)))
     options = ["--history", str(folder)]
-    assert run_command(["ci", "history", "push", *options]) == 0
+    assert run_command(["history", "push", *options]) == 0
     assert f"hil-history: now at {origin.git('rev-parse', BRANCH)[:12]}" in capsys.readouterr().out
-    assert run_command(["ci", "history", "push", *options]) == 0
+    assert run_command(["history", "push", *options]) == 0
     assert "hil-history: nothing new" in capsys.readouterr().out
     shutil.rmtree(folder)
-    assert run_command(["ci", "history", "fetch", *options]) == 0
+    assert run_command(["history", "fetch", *options]) == 0
     assert f"hil-history: 6 files in {folder}" in capsys.readouterr().out
     assert len(segment_paths(folder)) == 6

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
+from tests.ci.test_ci_history import clone
 
 from hil.base.errors import ConfigError
 from hil.ci import history as branch
@@ -25,7 +26,6 @@ from hil.history.judgements import (
 from hil.reports.history import append_judgements
 from hil.store import read_run
 from tests.ci.ci_rig import Repository
-from tests.ci.test_ci_history import clone
 from tests.history.unchanged_runs import METRIC, compared, leave_run, unchanged_run
 from tests.lab import ROOT
 
@@ -125,7 +125,7 @@ def test_histories_are_merged(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_branch_keeps_them(tmp_path: Path) -> None:
-    """`hil ci history push` and `fetch` carry the lines, one a run, as they do others."""
+    """`hil history push` and `fetch` carry the lines, one a run, as they do others."""
     origin = Repository(tmp_path / "origin")
     origin.commit({"README.md": "sources\n"})
     work = clone(origin, tmp_path / "work")

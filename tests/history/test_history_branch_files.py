@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`hil ci history`: nightly figures on a branch of their own, that nobody's race can lose."""
+"""`hil history`: nightly figures on a branch of their own, that nobody's race can lose."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hil.base.errors import ConfigError, RigError
-from hil.ci import history
+from hil.history import branch as history
 from tests.ci.ci_rig import Repository
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from hil.ci.git_token import with_token
+from hil.history.branch import with_token
 from tests.ci.ci_rig import Repository
 from tests.ci.test_locks import jobs
 from tests.lab import ROOT
@@ -58,7 +58,7 @@ def push(repository: Repository, **environment: str) -> subprocess.CompletedProc
     (folder / "health.jsonl").write_text("{}\n")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("GITHUB_", "GIT_"))}
     return subprocess.run(
-        [sys.executable, "-m", "hil", "ci", "history", "push", "--history", str(folder)],
+        [sys.executable, "-m", "hil", "history", "push", "--history", str(folder)],
         cwd=repository.path,
         env={**kept, "PYTHONPATH": str(ROOT), "no_proxy": "127.0.0.1", **environment},
         stdout=subprocess.PIPE,
@@ -102,5 +102,5 @@ def test_no_checkout_keeps_a_token() -> None:
         for step in job.get("steps", []):
             if "actions/checkout" in step.get("uses", ""):
                 assert step["with"]["persist-credentials"] is False, name
-            if "hil ci history push" in step.get("run", ""):
+            if "hil history push" in step.get("run", ""):
                 assert step["env"] == {"GITHUB_TOKEN": "${{ github.token }}"}, name

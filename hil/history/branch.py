@@ -5,10 +5,14 @@
 (hil.history); it never changes, so that racks that push at once cannot come into conflict. To the reports'
 JSON-lines files (metrics, tests, racks' health) each night adds lines. The branch is read and written without
 touching the working tree; no file is ever deleted from it.
+
+A checkout that keeps the job's token (`persist-credentials`) leaves it in .git/config, where all that is
+installed later could read it. So the step that fetches or pushes is given it, and nothing else of its job.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import tempfile
@@ -161,7 +165,7 @@ def _stored(repository: Path, files: Mapping[str, Path], tip: str, *, merge: boo
             raise ConfigError(
                 f"{files[name]} is not what the branch {BRANCH} holds as {name}; a run never changes.",
                 next_step="delete the file and fetch the branch's: "
-                f"hil ci history fetch --history {files[name].parent.parent}",
+                f"hil history fetch --history {files[name].parent.parent}",
             )
         if merge:
             content = _joined(_contents(repository, [theirs[name]])[0], files[name].read_bytes())
@@ -196,3 +200,20 @@ def _runs_of(line: bytes) -> str:
         return str(entry.get("run_id") or entry["runs"])
     except (ValueError, KeyError, AttributeError, RecursionError):
         return repr(line)
+
+
+def with_token(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables by which git sends GITHUB_TOKEN to GITHUB_SERVER_URL and to no other server.
+
+    Nothing where either is not set: git asks as it does for a person. What GIT_CONFIG_COUNT counts stays.
+    """
+    token, server = environment.get("GITHUB_TOKEN", ""), environment.get("GITHUB_SERVER_URL", "")
+    if not token or not server:
+        return {}
+    count = int(environment.get("GIT_CONFIG_COUNT") or 0)
+    basic = base64.b64encode(f"x-access-token:{token}".encode()).decode()
+    return {
+        "GIT_CONFIG_COUNT": str(count + 1),
+        f"GIT_CONFIG_KEY_{count}": f"http.{server.rstrip('/')}/.extraheader",
+        f"GIT_CONFIG_VALUE_{count}": f"AUTHORIZATION: basic {basic}",
+    }

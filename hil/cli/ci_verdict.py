@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``hil ci verdict``, ``comment`` and ``sync-issues``: what a workflow run comes to, and who is told."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import click
+
+from hil.base.errors import ConfigError, ExitCode, HilError, RigError
+from hil.base.untrusted import markdown, terminal
+from hil.ci import artefact, comment_page, conclusion, summary
+from hil.ci.acceptance import find_acceptance
+from hil.ci.attempts import describe_attempts
+from hil.ci.comment import comment
+from hil.ci.conclusion import CiVerdict, conclude, without_verdict
+from hil.ci.event_issues import speak
+from hil.ci.github_run import attempts_by_run
+from hil.ci.limits import TOOL, Counting, limits_that_count, project_at
+from hil.ci.plan import RACK_JOBS, CiPlan, read_plan
+from hil.ci.racks import unanswered
+from hil.cli.ci_steps import (
+    github_of_job,
+    jobs_of_this_run,
+    legs_option,
+    on_github,
+    plan_option,
+    say,
+    summarise,
+    write_outputs,
+)
+from hil.store import ended
+
+FOLDER = click.Path(path_type=Path, file_okay=False)
+_MOST_BYTES = 64 * 1024 * 1024
+
+
+@click.command("comment")
+@click.option(
+    "--run", "run_id", type=click.IntRange(min=1), help="Number of a run of pr.yml, in its address."
+)
+@click.option(
+    "--repository",
+    default="",
+    envvar="GITHUB_REPOSITORY",
+    show_envvar=True,
+    metavar="OWNER/NAME",
+    help="The repository at GitHub.",
+)
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Instead of a run: plan.json and legs/ of this machine, such as out/ci. Needs --dry-run.",
+)
+@click.option("--head", default="", metavar="SHA", help="The commit that the run must be of.")
+@click.option("--dry-run", is_flag=True, help="Print the Markdown; write nothing anywhere.")
+def comment_command(
+    run_id: int | None, repository: str, folder: Path | None, head: str, *, dry_run: bool
+) -> None:
+    """Say under a pull request what changed, by how much, and what was not run.
+
+    The comment is written once and brought up to date; an older run never replaces a newer one. GITHUB_TOKEN
+    gives access, GITHUB_API_URL another server than api.github.com. docs/operate/ci-verdict.md says what is
+    trusted.
+    """
+    if (run_id is None) == (folder is None):
+        raise ConfigError(
+            "give either --run or --folder.", next_step="hil ci comment --folder out/ci --dry-run"
+        )
+    if folder is not None:
+        if not dry_run:
+            raise ConfigError("what is on this machine is not written to GitHub.", next_step="add --dry-run.")
+        click.echo(_page_of_folder(folder), nl=False)
+        return
+    assert run_id is not None
+    token = os.environ.get("GITHUB_TOKEN", "")
+    if not token and not dry_run:
+        raise ConfigError(
+            "GITHUB_TOKEN is not set, so nothing can be written.", next_step="set it, or --dry-run."
+        )
+    github = github_of_job(token, repository)
+    for line in comment(github, run_id, head=head, dry_run=dry_run):
+        click.echo(line if dry_run and "\n" in line else terminal(line), nl=not line.endswith("\n"))
+
+
+def _page_of_folder(folder: Path) -> str:
+    plan, legs = read_plan(folder / artefact.PLAN), folder / artefact.LEGS
+    verdict = conclude(plan, legs, {}, Counting())
+    source = comment_page.source_of(os.environ, plan, Path.cwd())
+    return comment_page.render(comment_page.facts_of(plan, verdict, legs, source), "comment")
+
+
+@click.command("verdict")
+@plan_option
+@legs_option
+@click.option(
+    "--jobs",
+    default="",
+    envvar="HIL_JOBS",
+    show_envvar=True,
+    metavar="JSON",
+    help="GitHub's `needs` context: how the jobs before have ended. There it must be given.",
+)
+@click.option("--keep", type=FOLDER, metavar="DIR", help="Copy there what `hil ci comment` is made of.")
+@click.option(
+    "--thresholds",
+    type=FOLDER,
+    help="The limits that count, beside those of the merge base: a path from the top of the checkout, of a "
+    "project …/hil/thresholds. [default: those that each run keeps]",
+)
+def verdict_command(
+    plan_path: Path, legs_path: Path, jobs: str, keep: Path | None, thresholds: Path | None
+) -> int:
+    """Say one verdict on all legs; its exit code is the worst of theirs.
+
+    Each leg is judged again from its records, by the definitions of head and of merge base. A leg
+    without a verdict and without a recorded reason to skip it fails, and so does one whose verdict says
+    otherwise than its records, or that measured less than the plan asks for. Where GitHub says that a rack
+    took no job within an hour, its leg is undecided.
+    """
+    job_results = _job_results(jobs)
+    try:
+        plan = read_plan(plan_path)
+    except ConfigError as error:
+        return _without_plan(plan_path, error)
+    if keep:
+        left_out = artefact.keep(plan_path, legs_path, keep, thresholds)
+        say("".join(f"warning: {line}\n" for line in left_out))
+    _check_jobs(plan, job_results)
+    counting, wrong = _counting(thresholds, plan)
+    verdict = conclude(plan, legs_path, job_results, counting)
+    if left := without_verdict(verdict):
+        verdict = conclude(plan, legs_path, job_results, counting, _excuses_now(plan, left))
+    if wrong:
+        verdict = conclusion.without_limits(verdict, wrong)
+    if verdict.acceptable:
+        verdict = _accepted(plan, verdict)
+    verdict = replace(verdict, attempts=_attempts(plan))
+    if keep and verdict.acceptance:
+        text = json.dumps(asdict(verdict.acceptance), indent=2, ensure_ascii=False)
+        (keep / artefact.ACCEPTED).write_text(f"{text}\n", encoding="utf-8")
+    say(summary.render(plan, verdict, os.environ))
+    if os.environ.get("GITHUB_STEP_SUMMARY"):
+        summarise(_page(plan, verdict, legs_path), whole="the artefacts leg-…")
+    write_outputs({"verdict": "fail" if verdict.exit_code else "pass"})
+    return int(verdict.exit_code)
+
+
+def _without_plan(path: Path, error: ConfigError) -> int:
+    """Say that there is no plan, and why where the command that makes it left that; return the exit code."""
+    code, heading, said = ExitCode.RIG, "NO VERDICT: there is no plan", str(error)
+    with suppress(ConfigError):  # what is there is no word of ours
+        if early := ended.read(path.parent / ended.ENDED):
+            code, said = ExitCode(early.exit_code), early.words
+            heading = f"{_NO_PLAN.get(early.owner, 'NO VERDICT:')} there is no plan"
+    summarise(f"# {heading}\n\n{markdown(said, 2 * ended.MOST_CHARACTERS)}\n", whole="the log")
+    say(f"# {heading}\n\n{said}\n")
+    return int(code)
+
+
+_NO_PLAN = {"configuration": "NOT MEASURED: CONFIGURATION –", "rig": "NO VERDICT: THE RIG FAILED –"}
+
+
+def _counting(thresholds: Path | None, plan: CiPlan) -> tuple[Counting, ConfigError | None]:
+    """Return the limits that count, where none are named those that each run keeps; and what is wrong."""
+    try:
+        if thresholds is None:
+            return Counting(), None
+        place = project_at(thresholds) if thresholds.parent.name == "hil" else TOOL
+        return limits_that_count(thresholds, Path.cwd(), plan.base, place), None
+    except ConfigError as error:
+        return Counting(), error
+
+
+def _accepted(plan: CiPlan, verdict: CiVerdict) -> CiVerdict:
+    """Ask GitHub whether an owner takes what regressed on purpose; without an answer nobody does."""
+    token, run_id = os.environ.get("GITHUB_TOKEN", ""), os.environ.get("GITHUB_RUN_ID", "")
+    if not (token and run_id.isdigit() and plan.pull_request):
+        return verdict
+    try:
+        found = find_acceptance(github_of_job(token), plan.pull_request, int(run_id), plan.head)
+    except HilError as error:
+        say(f"warning: nobody knows whether the regression is accepted: {error}\n")
+        return verdict
+    return conclusion.accept(verdict, found) if found else verdict
+
+
+def _attempts(plan: CiPlan) -> str:
+    """Return a sentence on earlier attempts; "" for the first attempt, and where GitHub does not say."""
+    token, run_id = os.environ.get("GITHUB_TOKEN", ""), os.environ.get("GITHUB_RUN_ID", "")
+    attempt = os.environ.get("GITHUB_RUN_ATTEMPT", "")
+    if not (token and run_id.isdigit() and attempt.isdigit() and plan.pull_request) or plan.folder:
+        return ""  # of a team's repository, which has no check `hil`, nothing tells how an attempt ended
+    try:
+        github = github_of_job(token)
+        counts = attempts_by_run(github, plan.head)
+        return describe_attempts(github, plan.head, counts, int(run_id), int(attempt))
+    except HilError as error:
+        say(f"warning: earlier attempts on this commit are unknown: {error}\n")
+        return ""
+
+
+def _page(plan: CiPlan, verdict: CiVerdict, legs_path: Path) -> str:
+    """Return what the comment shows, at greater length; the plain summary where that cannot be written."""
+    source = comment_page.source_of(os.environ, plan, Path.cwd())
+    try:
+        return comment_page.render(comment_page.facts_of(plan, verdict, legs_path, source), "summary")
+    except (RigError, OSError) as error:
+        say(f"warning: the job summary is a plain one: {error}\n")
+        return summary.render(plan, verdict, os.environ, safe=True)
+
+
+def _excuses_now(plan: CiPlan, left_nothing: Collection[str]) -> dict[str, str]:
+    """Return what GitHub says of legs that left nothing; nothing where it does not answer."""
+    if not any(plan.leg(name).job in RACK_JOBS for name in left_nothing):
+        return {}
+    try:
+        return unanswered(plan, left_nothing, jobs_of_this_run())
+    except HilError as error:
+        say(f"warning: nobody knows whether racks took their jobs: {error}\n")
+        return {}
+
+
+def _check_jobs(plan: CiPlan, job_results: Mapping[str, str]) -> None:
+    """On GitHub a verdict must know how each leg's job ended. Raises ConfigError."""
+    unknown = sorted({leg.measured_by for leg in plan.legs if not leg.skip} - set(job_results))
+    if on_github() and unknown:
+        raise ConfigError(
+            f"HIL_JOBS says nothing of how {', '.join(unknown)} ended, so there is no verdict.",
+            next_step="in the workflow, list every job in `needs` and set HIL_JOBS: ${{ toJSON(needs) }}.",
+        )
+
+
+def _job_results(text: str) -> dict[str, str]:
+    if not text:
+        return {}
+    try:
+        jobs = json.loads(text)
+        return {job: str(facts["result"]) for job, facts in jobs.items()}
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise ConfigError(f"--jobs is not GitHub's needs context: {error!r}.") from error
+
+
+@click.command("sync-issues")
+@click.argument("trend", type=click.Path(path_type=Path, dir_okay=False, exists=True))
+@click.option(
+    "--report-url", default="", envvar="HIL_REPORT_URL", show_envvar=True, metavar="URL",
+    help="Where the report is deployed.",
+)  # fmt: skip
+def issues_command(trend: Path, report_url: str) -> None:
+    """Open an issue for each new event of TREND, a report's trend/trend.json; close those that are over.
+
+    GITHUB_TOKEN may write issues. Where GitHub refuses that, it is said, and nothing fails.
+    """
+    token = os.environ.get("GITHUB_TOKEN", "")
+    if not token:
+        raise ConfigError(
+            "GITHUB_TOKEN is not set, so no issue can be opened.", next_step="set it, with Issues: write."
+        )
+    server = os.environ.get("GITHUB_SERVER_URL") or "https://github.com"
+    found = _read_trend(trend)
+    try:
+        done = speak(github_of_job(token), found, report_url, server)
+    except HilError as error:
+        done = [f"the issues of the nights' events are not up to date: {error}"]
+    lines = done or ["no event is open, so no issue was opened"]
+    say("".join(f"{line}\n" for line in lines))
+    page = "".join(f"- {markdown(line)}\n" for line in lines)
+    summarise(f"## Issues of events\n\n{page}", whole="the job's log")
+
+
+def _read_trend(path: Path) -> object:
+    if path.stat().st_size > _MOST_BYTES:
+        raise ConfigError(f"{path.name} has more than {_MOST_BYTES} bytes.", next_step="report fewer nights.")
+    try:
+        return json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{path.name} is no JSON.", next_step="build the report again.") from error
