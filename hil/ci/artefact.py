@@ -25,7 +25,7 @@ from pathlib import Path
 
 from hil.base.errors import ConfigError
 from hil.ci.legs import SKIPPED
-from hil.ci.strict_plan import LEG_NAME
+from hil.ci.plan import LEG_NAME
 from hil.store.directory import JOURNAL, RUN_INFO, VERDICTS
 from hil.store.ended import ENDED
 from hil.thresholds.loader import FOLDER

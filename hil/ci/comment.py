@@ -1,35 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The comment under a pull request: what a run of pr.yml found, once, brought up to date in place.
+"""Judge a run of pr.yml with the default branch's code, for its comment and its check.
 
 Whose pull request it is, which commit was measured and how the required check ended, GitHub says. The
-artefact only adds figures; where it does not fit what GitHub says, the comment tells no verdict.
-
-The hidden line by which our comment is found again; the run in it keeps an older one from replacing it.
-
-Puts a page under a pull request, where ours was before; one that a newer run wrote is never touched.
+artefact only adds figures; where it does not fit what GitHub says, there is no verdict.
 """
 
 from __future__ import annotations
 
-import re
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hil.base.errors import ConfigError, ExitCode, HilError, RigError
+from hil.base.errors import ConfigError, ExitCode, HilError
 from hil.base.untrusted import code, markdown, terminal
-from hil.ci import artefact, check, racks
+from hil.ci import artefact, racks
 from hil.ci.acceptance import find_acceptance
-from hil.ci.attempts import describe_attempts
 from hil.ci.comment_page import Source, facts_of, render, run_links, without_verdict
-from hil.ci.conclusion import CiVerdict, accept, conclude, without_limits
+from hil.ci.conclusion import CiVerdict, Excuses, accept, conclude, without_limits
 from hil.ci.event import read_targets
-from hil.ci.github import GitHub, Refused
-from hil.ci.github_http import TooLarge
+from hil.ci.github import GitHub, Refused, TooLarge
 from hil.ci.github_run import (
-    BOT,
     SKIPPED,
     VERDICT_JOB,
     Jobs,
@@ -40,120 +33,12 @@ from hil.ci.github_run import (
     find_pull_requests,
     read_jobs,
     read_run,
-    still_open_at,
 )
 from hil.ci.limits import Counting, limits_that_count
-from hil.ci.plan import RACK_JOBS, CiPlan
-from hil.ci.strict_plan import read_strictly
+from hil.ci.plan import CiPlan, read_strictly
+from hil.ci.publish import CHECK, Marker, describe_attempts, post_check, write
 from hil.ci.verified import check_limits, hold_against, read_diff
-from hil.store import RunDirectory
 from hil.thresholds.loader import FOLDER
-
-_MARKER = re.compile(
-    r"<!-- hil-verdict run=(\d{1,18}) number=(\d{1,12}) attempt=(\d{1,6}) head=([0-9a-f]{40}) -->(?=\r?\n|\Z)"
-)
-
-
-@dataclass(frozen=True)
-class Marker:
-    """A run of pr.yml; ``number`` grows from run to run, ``attempt`` where one is run again."""
-
-    run_id: int
-    number: int
-    attempt: int
-    head: str
-
-    def __str__(self) -> str:
-        return (
-            f"<!-- hil-verdict run={self.run_id} number={self.number} attempt={self.attempt} "
-            f"head={self.head} -->"
-        )
-
-    def is_older_than(self, other: Marker) -> bool:
-        return (self.number, self.attempt) < (other.number, other.attempt)
-
-
-def find_marker(body: str) -> Marker | None:
-    """Return the marker that a comment begins with, None where it is not one of ours."""
-    found = _MARKER.match(body)
-    return Marker(int(found[1]), int(found[2]), int(found[3]), found[4]) if found else None
-
-
-_WRITES = 3
-_GAVE_WAY = "_The newest verdict is in another comment of this pull request._"
-_Comment = Mapping[str, Any]
-
-
-def write(github: GitHub, mine: Marker, pull_request: PullRequest, body: str, *, first: bool) -> str:
-    """Write the comment of one pull request, in the place of our earlier one; return what was done.
-
-    GitHub notifies people of a new comment, and of no edit. Unless ``first``, no new one is made.
-
-    Raises:
-        RigError: GitHub refuses, or does not answer.
-    """
-    own, where = _own_login(github), f"issues/{pull_request.number}/comments"
-    for attempt in range(1, _WRITES + 1):
-        if not still_open_at(github, pull_request):
-            return f"#{pull_request.number} has a newer head or is closed by now, so nothing is written."
-        ours = _ours(github, where, own)
-        if ours and mine.is_older_than(ours[0][0]):
-            return f"#{pull_request.number} has a comment of a newer run, so nothing is written."
-        try:
-            if ours:
-                _patch(github, ours[0][1], body)
-                _give_way(github, ours[1:])
-                return f"#{pull_request.number}: comment brought up to date."
-            if not first:
-                return f"#{pull_request.number}: nothing was measured, and no comment is there to renew."
-            github.post(where, {"body": body})
-            # another job may have written one between our look and our own
-            _give_way(github, _ours(github, where, own)[1:])
-        except RigError as error:  # it may have arrived all the same, or be deleted: look again
-            final = isinstance(error, Refused) and error.status < 500 and error.status != 404
-            if final or attempt == _WRITES:
-                raise
-        else:
-            return f"#{pull_request.number}: comment written."
-    raise AssertionError("unreachable")
-
-
-def _ours(github: GitHub, where: str, own: str) -> list[tuple[Marker, _Comment]]:
-    """Return the comments that we wrote, that of the newest run first."""
-    found = [
-        (marker, one)
-        for one in github.pages(where)
-        if _is_by(one, own) and (marker := find_marker(str(one.get("body") or "")))
-    ]
-    return sorted(found, key=lambda pair: (pair[0].number, pair[0].attempt), reverse=True)
-
-
-def _give_way(github: GitHub, older: list[tuple[Marker, _Comment]]) -> None:
-    """Take the verdict out of comments beside the newest: two jobs that wrote at once leave two."""
-    for marker, one in older:
-        body = f"{marker}\n{_GAVE_WAY}\n"
-        if str(one["body"]).split() != body.split():
-            _patch(github, one, body)
-
-
-def _patch(github: GitHub, one: _Comment, body: str) -> None:
-    github.patch(f"issues/comments/{int(one['id'])}", {"body": body})
-
-
-def _own_login(github: GitHub) -> str:
-    """Return as whom the token writes; the token of a job may not ask, and is the bot's."""
-    try:
-        return str(github.get("/user")["login"])
-    except Refused as error:
-        if error.status in (401, 403, 404):
-            return BOT
-        raise
-
-
-def _is_by(one: _Comment, login: str) -> bool:
-    user = one.get("user")
-    return isinstance(user, dict) and user.get("login") == login
-
 
 EVENT = "pull_request"
 WAITS = "action_required"  # GitHub's word for a run that nobody has approved yet: no job has started
@@ -188,10 +73,10 @@ def comment(github: GitHub, run_id: int, *, head: str = "", dry_run: bool = Fals
         )
     body, facts = page_of(github, run, found, counts)
     if dry_run:
-        return (body, f"check {check.NAME!r}: {facts['conclusion']}, {facts['headline']}")
+        return (body, f"check {CHECK!r}: {facts['conclusion']}, {facts['headline']}")
     first = not _is_quiet(facts)
     written = [write(github, _marker(run), pull_request, body, first=first) for pull_request in found]
-    return (*written, check.post(github, run, facts))
+    return (*written, post_check(github, run, facts))
 
 
 def _is_quiet(facts: Mapping[str, Any]) -> bool:
@@ -277,23 +162,20 @@ def _read(
         plan = hold_against(plan, diff, read_targets(Path.cwd(), diff.base).racks)
     check_limits(github, run.head, folder / FOLDER)
     legs = folder / artefact.LEGS
-    verdict = _concluded(plan, legs, jobs, folder / FOLDER, _excuses(github, run, plan, legs))
+    ask = partial(_excuses, github, run, plan)
+    verdict = _concluded(plan, legs, jobs, folder / FOLDER, ask)
     if verdict.acceptable and jobs.verdict == "success":  # else the check would have to be run again first
         verdict = _accepted(github, run, verdict)
     _check_agreement(verdict, jobs)
     return facts_of(plan, verdict, legs, replace(source, count=diff.commits))
 
 
-def _excuses(github: GitHub, run: WorkflowRun, plan: CiPlan, legs: Path) -> Mapping[str, str]:
+def _excuses(github: GitHub, run: WorkflowRun, plan: CiPlan, lost: Collection[str]) -> Mapping[str, str]:
     """Return why racks left nothing that took no job, by the jobs that GitHub lists. Raises RigError."""
-    racks_legs = [leg.name for leg in plan.legs if leg.job in RACK_JOBS and not leg.skip]
-    left = [name for name in racks_legs if not RunDirectory.list(legs / name)]
-    return racks.unanswered(plan, left, racks.jobs_of(github, run.run_id, run.attempt)) if left else {}
+    return racks.unanswered(plan, lost, lambda: racks.jobs_of(github, run.run_id, run.attempt))
 
 
-def _concluded(
-    plan: CiPlan, legs: Path, jobs: Jobs, thresholds: Path, excuses: Mapping[str, str]
-) -> CiVerdict:
+def _concluded(plan: CiPlan, legs: Path, jobs: Jobs, thresholds: Path, excuses: Excuses) -> CiVerdict:
     """Conclude by the limits that count.
 
     Limits of the head that cannot be read fail the whole, as they failed the required check.

@@ -73,7 +73,7 @@ def run_links(url: str) -> dict[str, str]:
 
 
 def facts_of(plan: CiPlan, verdict: CiVerdict, legs: Path, source: Source) -> dict[str, Any]:
-    """Return what a page of a verdict is made of; the runs are below ``legs``."""
+    """Return what comment, check and summary are made of; the runs are below ``legs``."""
     return {
         "exit_code": int(verdict.exit_code),
         "headline": verdict.headline,
@@ -89,11 +89,7 @@ def facts_of(plan: CiPlan, verdict: CiVerdict, legs: Path, source: Source) -> di
         "findings": list(verdict.findings),
         "loosened": list(verdict.loosened),
         "legs": [_leg(leg, legs) for leg in verdict.legs],
-        "links": dict(source.links),
-        "commits": source.commits,
-        "title": source.title,
-        "author": source.author,
-        "count": source.count,
+        **asdict(source),
     }
 
 
@@ -102,26 +98,19 @@ def without_verdict(head: str, problem: str, source: Source, *, is_green: bool =
 
     Beside a required check that ``is_green`` that fails.
     """
+    texts = dict.fromkeys(("said", "attempts", "base"), "")
+    lists: dict[str, list[Any]] = {name: [] for name in ("changes", "findings", "loosened", "legs")}
     return {
         "exit_code": int(ExitCode.RIG),
         "headline": "No verdict could be read",
-        "said": "",
-        "attempts": "",
         "sign": "?",
         "conclusion": "failure" if is_green else "neutral",
         "problem": problem,
         "accepted": None,
         "head": head,
-        "base": "",
-        "changes": [],
-        "findings": [],
-        "loosened": [],
-        "legs": [],
-        "links": dict(source.links),
-        "commits": source.commits,
-        "title": source.title,
-        "author": source.author,
-        "count": source.count,
+        **texts,
+        **lists,
+        **asdict(source),
     }
 
 

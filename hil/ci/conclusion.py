@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Literal
 
 from hil.base.errors import ConfigError, ExitCode, combine_exit_codes
@@ -20,6 +19,7 @@ from hil.store import RunDirectory
 from hil.store.ended import ended_by
 
 FAILED_RESULTS = ("failure", "cancelled")
+Excuses = Callable[[Collection[str]], Mapping[str, str]]
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def conclude(
     folder: Path,
     job_results: Mapping[str, str],
     counting: Counting | None = None,
-    excuses: Mapping[str, str] = MappingProxyType({}),
+    excuses: Excuses = lambda _lost: {},
 ) -> CiVerdict:
     """Read every leg of ``plan`` below ``folder``; combine them.
 
@@ -94,11 +94,14 @@ def conclude(
 
     ``job_results`` maps the jobs that went before to GitHub's word: success, failure, cancelled or skipped.
     A job that failed fails the whole, also where all that it left looks well. ``excuses`` maps legs to the
-    reason why they left no run; such a leg is undecided.
+    reason why they left no run; such a leg is undecided. It is asked once, of legs that nothing accounts for.
     """
+    found = [_found(plan, leg, folder, job_results, counting) for leg in plan.legs]
+    lost = [leg.name for leg in found if _is_lost(leg) and not RunDirectory.list(folder / leg.name)]
+    said = excuses(lost) if lost else {}
     legs = tuple(
-        replace(_result(plan, leg, folder, job_results, counting, excuses), shown=leg.shown)
-        for leg in plan.legs
+        replace(unmeasured(leg.name, said[leg.name]) if leg.name in said else result, shown=leg.shown)
+        for leg, result in zip(plan.legs, found, strict=True)
     )
     known = {leg.name for leg in plan.legs} | {unbuilt(target) for target in plan.build}
     strangers = sorted(path.name for path in folder.glob("*") if path.is_dir() and path.name not in known)
@@ -106,8 +109,8 @@ def conclude(
     findings += _failed_jobs(plan, legs, job_results)
     codes = [leg.status for leg in legs] + [ExitCode.RIG] * bool(findings)
     code = combine_exit_codes(codes)
-    lost = (LimitChange(text, loosens=True) for leg in legs for text in leg.loosened)
-    changes = (*(counting.changes if counting else ()), *lost)
+    fewer = (LimitChange(text, loosens=True) for leg in legs for text in leg.loosened)
+    changes = (*(counting.changes if counting else ()), *fewer)
     verdict = CiVerdict(code, _headline(code, legs, findings), legs, tuple(findings), limits=changes)
     if not verdict.is_loosened or any(leg.is_open for leg in legs):
         return verdict
@@ -128,28 +131,8 @@ def accept(verdict: CiVerdict, acceptance: Acceptance) -> CiVerdict:
     return replace(verdict, exit_code=ExitCode.PASS, headline=headline, legs=legs, acceptance=acceptance)
 
 
-def without_verdict(verdict: CiVerdict) -> frozenset[str]:
-    """Return the legs that nothing accounts for, so that GitHub may be asked what became of their jobs."""
-    return frozenset(leg.name for leg in verdict.legs if _is_lost(leg))
-
-
 def _is_lost(leg: LegResult) -> bool:
     return leg.status == ExitCode.RIG and not leg.run_id
-
-
-def _result(
-    plan: CiPlan,
-    leg: Leg,
-    folder: Path,
-    job_results: Mapping[str, str],
-    counting: Counting | None,
-    excuses: Mapping[str, str],
-) -> LegResult:
-    """Return what became of a leg: one that left neither a run nor a reason of its own may be excused."""
-    found, excuse = _found(plan, leg, folder, job_results, counting), excuses.get(leg.name)
-    if excuse and _is_lost(found) and not RunDirectory.list(folder / leg.name):
-        return unmeasured(leg.name, excuse)
-    return found
 
 
 def _found(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GitHub's API, as far as a comment needs it: patient where GitHub is busy, plain where it refuses.
+"""GitHub's API, by the one client that there is: patient where GitHub is busy, plain where it refuses.
 
 The token goes to the API and nowhere else: a redirect is followed by hand, without it, and no sentence
 has it.
@@ -16,9 +16,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import requests
+from requests.auth import AuthBase
 
+import hil
 from hil.base.errors import ConfigError, RigError
-from hil.ci.github_http import is_rate_limit, kind, pause_s, said, send
 
 DEFAULT_API = "https://api.github.com"
 ATTEMPTS = 4
@@ -26,6 +27,8 @@ MOST_WAIT_S = 120.0  # altogether, for a rate limit or a server that is down
 MOST_ANSWER_BYTES = 16 * 1024 * 1024
 MOST_PAGES = 30
 PAGE_SIZE = 100
+API_VERSION = "2022-11-28"
+TIMEOUT_S = (10.0, 30.0)  # to connect, to read
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _REPOSITORY = re.compile(r"[A-Za-z0-9-]{1,39}/[A-Za-z0-9._-]{1,100}")
 
@@ -149,14 +152,14 @@ class GitHub:
         """Ask again where GitHub is down, slow or counting; return the last answer."""
         for attempt in range(1, attempts + 1):
             try:
-                answer, content = send(method, url, what, most_bytes, token, **more)
+                answer, content = _send(method, url, what, most_bytes, token, **more)
             except requests.RequestException as error:
                 if attempt == attempts or not self._may_wait(2.0 ** (attempt - 1)):
                     raise RigError(
-                        f"GitHub did not answer to {what}, {attempt} times: {kind(error)}.", next_step=_LATER
+                        f"GitHub did not answer to {what}, {attempt} times: {_kind(error)}.", next_step=_LATER
                     ) from error
                 continue
-            pause = pause_s(answer, attempt)
+            pause = _pause_s(answer, attempt)
             if pause is None or attempt == attempts or not self._may_wait(pause):
                 break
         return answer, content
@@ -171,7 +174,7 @@ class GitHub:
 
     def _refusal(self, answer: requests.Response, what: str, content: bytes) -> Refused:
         status = answer.status_code
-        if is_rate_limit(answer):
+        if _is_rate_limit(answer):
             wait = answer.headers.get("Retry-After") or "some"
             return Refused(
                 status,
@@ -179,7 +182,7 @@ class GitHub:
                 next_step="run the job again when that has passed.",
             )
         return Refused(
-            status, f"GitHub refused {what}: status {status}{said(content)}.", next_step=_way_out(status)
+            status, f"GitHub refused {what}: status {status}{_said(content)}.", next_step=_way_out(status)
         )
 
 
@@ -193,3 +196,93 @@ def _way_out(status: int) -> str:
         404: "check --repository and --run; a token without access gets this answer too.",
         410: "it has expired or was deleted; run the workflow again.",
     }.get(status, _LATER)
+
+
+class TooLarge(RigError):  # noqa: N818 (an answer)
+    """An answer has more bytes than anyone should read."""
+
+
+class _Bearer(AuthBase):
+    """Adds the token; where there is one, requests does not look for another in ~/.netrc."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        if self._token:
+            request.headers["Authorization"] = f"Bearer {self._token}"
+        return request
+
+
+def _send(
+    method: str, url: str, what: str, most_bytes: int, token: str, **more: Any
+) -> tuple[requests.Response, bytes]:
+    """Ask once, follow nothing; return the answer and its content.
+
+    Raises:
+        TooLarge: there are more than ``most_bytes``.
+        requests.RequestException: no answer came.
+    """
+    headers = {
+        "Accept": "application/vnd.github+json",
+        "X-GitHub-Api-Version": API_VERSION,
+        "User-Agent": f"hil/{hil.__version__}",
+    }
+    with requests.request(
+        method,
+        url,
+        headers=headers if token or more else {"User-Agent": headers["User-Agent"]},
+        auth=_Bearer(token),
+        timeout=TIMEOUT_S,
+        allow_redirects=False,
+        stream=True,
+        **more,
+    ) as answer:
+        content = bytearray()
+        for piece in answer.iter_content(64 * 1024):
+            content += piece
+            if len(content) > most_bytes:
+                raise TooLarge(
+                    f"the answer to {what} is larger than {most_bytes:,} B, and was not read to its end.",
+                    next_step="what is that large is not what this command expects there.",
+                )
+        return answer, bytes(content)
+
+
+def _kind(error: requests.RequestException) -> str:
+    """Return what went wrong without the address, which may hold a signature."""
+    if isinstance(error, requests.Timeout):
+        return "it took too long"
+    return "the connection failed" if isinstance(error, requests.ConnectionError) else type(error).__name__
+
+
+def _pause_s(answer: requests.Response, attempt: int) -> float | None:
+    """Return for how long to wait before the next attempt; None where another one would not help."""
+    if _is_rate_limit(answer):
+        return _number(answer.headers.get("Retry-After")) or _until_reset_s(answer)
+    return 2.0 ** (attempt - 1) if answer.status_code >= 500 else None
+
+
+def _is_rate_limit(answer: requests.Response) -> bool:
+    empty = answer.headers.get("X-RateLimit-Remaining") == "0"
+    return answer.status_code in (403, 429) and (
+        "Retry-After" in answer.headers or empty or answer.status_code == 429
+    )
+
+
+def _until_reset_s(answer: requests.Response) -> float:
+    reset = _number(answer.headers.get("X-RateLimit-Reset"))
+    return max(1.0, reset - time.time()) if reset else 60.0
+
+
+def _number(text: str | None) -> float:
+    return float(text) if text and re.fullmatch(r"\d{1,10}", text) else 0.0
+
+
+def _said(content: bytes) -> str:
+    """Return GitHub's own short word for a refusal."""
+    try:
+        message = json.loads(content).get("message")
+    except (ValueError, AttributeError, RecursionError):
+        return ""
+    return f" ({message[:120]})" if isinstance(message, str) else ""

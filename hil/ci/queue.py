@@ -24,8 +24,7 @@ from hil.ci.event import Event, changed_files, kinds_of
 from hil.ci.github import GitHub
 from hil.ci.github_run import COMMIT, WORKFLOW, WorkflowRun, attempts_by_run, read_jobs, read_run
 from hil.ci.legs import LegResult
-from hil.ci.plan import RACK_JOBS, CiPlan, Leg
-from hil.ci.strict_plan import read_strictly
+from hil.ci.plan import RACK_JOBS, CiPlan, Leg, read_strictly
 
 MINUTES = 50  # of the 60 after which GitHub's merge queue gives a group up, where nobody says otherwise
 RACK_MINUTES = 75  # what a rack may take: 20 to build, 15 in its queue, 30 to compare, 10 around it

@@ -4,6 +4,9 @@
 A job's token may not list runners. So a rack is known by its jobs: they have the labels self-hosted and
 the chip; one that waits has no runner (``runner_id`` is null, or 0). Source: GitHub's REST API, "List jobs
 for a workflow run attempt", version 2022-11-28.
+
+The variable HIL_RACKS_OFF switches racks off without a commit: ``esp32: power is off; esp32s3`` are two, one
+with a reason.
 """
 
 from __future__ import annotations
@@ -14,11 +17,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from hil.base.errors import RigError
+from hil.base.errors import ConfigError, RigError
+from hil.base.yamlvalue import did_you_mean
 from hil.boards.firmware.build import IMAGE_TARGETS
 from hil.ci.github import GitHub
 from hil.ci.plan import RACK_JOBS, CiPlan
 
+VARIABLE = "HIL_RACKS_OFF"
 PATIENCE = timedelta(minutes=60)  # GitHub's own is 24 h
 POLL_S = 60.0  # a job's token has 1,000 requests an hour
 _WAITS = ("queued", "pending", "requested")  # a job that waits for a person's approval is "waiting"
@@ -98,22 +103,35 @@ def _waiting(jobs: Iterable[Job]) -> dict[str, datetime]:
     return since
 
 
-def unanswered(plan: CiPlan, left_nothing: Collection[str], jobs: Iterable[Job]) -> dict[str, str]:
+def unanswered(plan: CiPlan, lost: Collection[str], look: Callable[[], Iterable[Job]]) -> dict[str, str]:
     """Return why legs left nothing whose rack took no job of the run, by leg; GitHub's word, not the leg's.
 
-    A job that somebody cancelled within the hour is no word on its rack.
+    A job that somebody cancelled within the hour is no word on its rack. ``look`` returns the run's jobs.
     """
+    legs = [leg for leg in plan.legs if leg.job in RACK_JOBS and leg.name in lost]
     waited: dict[str, list[timedelta]] = {}
-    for job in jobs:
+    for job in look() if legs else ():
         waited.setdefault(job.chip, []).append(job.waited_in_vain)
-    return {
-        leg.name: _reason(leg.target, min(waited[leg.target]))
-        for leg in plan.legs
-        if leg.job in RACK_JOBS
-        and leg.name in left_nothing
-        and min(waited.get(leg.target, [timedelta()])) >= PATIENCE
-    }
+    shortest = {leg: min(waited.get(leg.target, [timedelta()])) for leg in legs}
+    return {leg.name: _reason(leg.target, least) for leg, least in shortest.items() if least >= PATIENCE}
 
 
 def _reason(chip: str, waited: timedelta) -> str:
     return f"the rack {chip} took no job within {int(waited.total_seconds() // 60)} minutes"
+
+
+def racks_off(text: str) -> dict[str, str]:
+    """Return why each chip's rack is off, as a sentence's part. Raises ConfigError, naming the variable."""
+    entries = [entry.partition(":") for entry in text.split(";") if entry.strip()]
+    reasons = {chip.strip(): reason.strip().rstrip(".") for chip, _, reason in entries}
+    for chip in reasons:
+        if chip not in IMAGE_TARGETS:
+            raise ConfigError(
+                f"the variable {VARIABLE}: there is no rack {chip[:80]!r}{did_you_mean(chip, IMAGE_TARGETS)}",
+                next_step=f"write chips ({', '.join(IMAGE_TARGETS)}), each with a reason or none: "
+                "esp32: no power; esp32s3.",
+            )
+    return {
+        chip: f"the rack {chip} is switched off by {VARIABLE}{f': {reason}' if reason else ''}"
+        for chip, reason in reasons.items()
+    }

@@ -15,7 +15,6 @@ import click
 
 from hil.base.errors import ConfigError, ExitCode
 from hil.base.untrusted import markdown
-from hil.ci import rack_switch
 from hil.ci.collecting import collect
 from hil.ci.event import Event, read_event
 from hil.ci.inputs import DEFAULTS, OWN, check_inputs, plan_asked
@@ -23,7 +22,7 @@ from hil.ci.legs import SKIPPED, unchanged_image, write_skip
 from hil.ci.measuring import HIL, BuildFailed, Workshop, environment_of, left_out, out_of, run_here
 from hil.ci.plan import EMULATED_JOB, RACK_JOBS, CiPlan, Leg, plan_event, read_plan, write_plan
 from hil.ci.queue import MINUTES, in_queue, minutes_of
-from hil.ci.racks import await_racks
+from hil.ci.racks import VARIABLE, await_racks, racks_off
 from hil.cli.ci_steps import (
     bundle_option,
     github_of_job,
@@ -66,8 +65,9 @@ def _input_options(function: F) -> F:
 @_input_options
 @click.option(
     "--racks-off",
+    "off",
     default="",
-    envvar=rack_switch.VARIABLE,
+    envvar=VARIABLE,
     show_envvar=True,
     metavar="CHIP: WHY; …",
     help="Racks that measure nothing and are not waited for.",
@@ -82,19 +82,21 @@ def _input_options(function: F) -> F:
     f"[default: {MINUTES}]",
 )
 @plan_option
-def make_plan(racks_off: str, queue_minutes: str, plan_path: Path, **given: str) -> None:
+def make_plan(off: str, queue_minutes: str, plan_path: Path, **given: str) -> None:
     """Decide what to build and to measure, and why some of it can be left out.
 
     Options are the inputs of measure.yml: docs/operate/another-repository.md. Outside of GitHub it plans what
     a pull request of HEAD would do, of this tool's own repository (--mode own) or of a project.
     """
     inputs = {key.replace("_", "-"): text for key, text in given.items()}
-    off = rack_switch.racks_off(racks_off)
+    without = racks_off(off)
     if inputs["mode"] in ("", OWN):
         event = read_event(os.environ, Path.cwd(), base=inputs["base"])
-        plan = _as_queued(plan_event(Path.cwd(), event, suite=inputs["suite"], off=off), event, queue_minutes)
+        plan = _as_queued(
+            plan_event(Path.cwd(), event, suite=inputs["suite"], off=without), event, queue_minutes
+        )
     else:
-        plan = _asked(inputs, off)
+        plan = _asked(inputs, without)
     write_plan(plan, plan_path)
     ended.clear(plan_path.parent)
     say("".join(f"{line}\n" for line in _plan_lines(plan)))

@@ -8,6 +8,7 @@ import os
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 
 import click
@@ -16,13 +17,13 @@ from hil.base.errors import ConfigError, ExitCode, HilError, RigError
 from hil.base.untrusted import markdown, terminal
 from hil.ci import artefact, comment_page, conclusion, summary
 from hil.ci.acceptance import find_acceptance
-from hil.ci.attempts import describe_attempts
 from hil.ci.comment import comment
-from hil.ci.conclusion import CiVerdict, conclude, without_verdict
+from hil.ci.conclusion import CiVerdict, conclude
 from hil.ci.event_issues import speak
 from hil.ci.github_run import attempts_by_run
 from hil.ci.limits import TOOL, Counting, limits_that_count, project_at
-from hil.ci.plan import RACK_JOBS, CiPlan, read_plan
+from hil.ci.plan import CiPlan, read_plan
+from hil.ci.publish import describe_attempts
 from hil.ci.racks import unanswered
 from hil.cli.ci_steps import (
     github_of_job,
@@ -134,9 +135,7 @@ def verdict_command(
         say("".join(f"warning: {line}\n" for line in left_out))
     _check_jobs(plan, job_results)
     counting, wrong = _counting(thresholds, plan)
-    verdict = conclude(plan, legs_path, job_results, counting)
-    if left := without_verdict(verdict):
-        verdict = conclude(plan, legs_path, job_results, counting, _excuses_now(plan, left))
+    verdict = conclude(plan, legs_path, job_results, counting, partial(_excuses_now, plan))
     if wrong:
         verdict = conclusion.without_limits(verdict, wrong)
     if verdict.acceptable:
@@ -216,12 +215,10 @@ def _page(plan: CiPlan, verdict: CiVerdict, legs_path: Path) -> str:
         return summary.render(plan, verdict, os.environ, safe=True)
 
 
-def _excuses_now(plan: CiPlan, left_nothing: Collection[str]) -> dict[str, str]:
+def _excuses_now(plan: CiPlan, lost: Collection[str]) -> dict[str, str]:
     """Return what GitHub says of legs that left nothing; nothing where it does not answer."""
-    if not any(plan.leg(name).job in RACK_JOBS for name in left_nothing):
-        return {}
     try:
-        return unanswered(plan, left_nothing, jobs_of_this_run())
+        return unanswered(plan, lost, jobs_of_this_run)
     except HilError as error:
         say(f"warning: nobody knows whether racks took their jobs: {error}\n")
         return {}

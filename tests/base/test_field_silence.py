@@ -211,7 +211,6 @@ OTHERS = {
     "a service's answer": (
         "hil/boards/power_plugs.py",
         "hil/ci/github.py",
-        "hil/ci/github_http.py",
         "hil/virtual/emulator/qmp.py",
         "reports/gateway_groups.py",
     ),

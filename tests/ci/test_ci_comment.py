@@ -12,9 +12,10 @@ import pytest
 
 from hil.base.errors import ConfigError, RigError
 from hil.base.untrusted import markdown
-from hil.ci.comment import Marker, comment, find_marker
+from hil.ci.comment import comment
 from hil.ci.github import GitHub, Refused
 from hil.ci.plan import write_plan
+from hil.ci.publish import Marker, find_marker
 from tests.ci.ci_rig import HEAD, a_plan
 from tests.ci.comment_rig import kept, leave_all, own_repository, pull_request_state, zipped
 from tests.ci.github_server import BOT, FORK, HOME, RUN, TOKEN, Answer, State, serve

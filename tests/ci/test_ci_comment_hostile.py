@@ -25,7 +25,7 @@ from hil.base.untrusted import markdown
 from hil.ci import artefact, comment_page, summary
 from hil.ci.conclusion import CiVerdict, conclude
 from hil.ci.legs import LegResult
-from hil.ci.strict_plan import read_strictly
+from hil.ci.plan import read_strictly
 from hil.reports.comment import CHARACTERS, read_facts, render
 from hil.reports.comment.facts import Facts, LegFacts
 from tests.ci.ci_rig import HEAD, a_plan

@@ -17,15 +17,14 @@ from hil.base.errors import ExitCode
 from hil.boards.firmware.build_folder import Image
 from hil.boards.firmware.bundle import write_bundle
 from hil.boards.firmware.revision import SourceState
-from hil.ci import check, comment_page, summary
+from hil.ci import comment_page, publish, summary
 from hil.ci.collecting import collect
 from hil.ci.conclusion import CiVerdict, conclude
 from hil.ci.event import read_event
 from hil.ci.legs import compared_targets, unchanged_image, write_skip
 from hil.ci.limits import Counting
 from hil.ci.measuring import left_out
-from hil.ci.plan import EMULATED_JOB, INSTRUCTION_COST, CiPlan, plan_event, write_plan
-from hil.ci.strict_plan import read_strictly
+from hil.ci.plan import EMULATED_JOB, INSTRUCTION_COST, CiPlan, plan_event, read_strictly, write_plan
 from hil.cli.app import run_command
 from hil.store import RunDirectory
 from hil.virtual.emulator.chips import COUNTING
@@ -158,7 +157,7 @@ def told(verdict: CiVerdict, legs: Path) -> list[str]:
     plan = a_plan(emulated=True)
     facts = comment_page.facts_of(plan, verdict, legs, comment_page.Source({}))
     pages = [comment_page.render(facts, "comment"), comment_page.render(facts, "summary")]
-    return [*pages, summary.render(plan, verdict, {}), check._summary(facts)]
+    return [*pages, summary.render(plan, verdict, {}), publish._summary(facts)]
 
 
 @pytest.mark.slow

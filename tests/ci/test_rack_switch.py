@@ -17,7 +17,7 @@ from hil.ci.comment_page import Source, facts_of, render
 from hil.ci.conclusion import CiVerdict, conclude
 from hil.ci.event import Event, read_event
 from hil.ci.plan import CiPlan, plan_event, read_plan, write_plan
-from hil.ci.rack_switch import VARIABLE, racks_off
+from hil.ci.racks import VARIABLE, racks_off
 from hil.cli.app import app
 from tests.ci.ci_rig import Repository, leave_run, targets_file
 

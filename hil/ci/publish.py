@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tell people what a run came to: the comment under a pull request, and the check ``hil`` of its commit.
+
+The comment is found again by a hidden line; the run in it keeps an older one from replacing it. The check is
+green where all was decided, neutral where something was not: the required job knows success and failure
+alone, and passes what is undecided. Source: GitHub's REST API, "Create a check run".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hil.base.errors import RigError
+from hil.base.untrusted import terminal
+from hil.ci.github import GitHub, Refused
+from hil.ci.github_run import BOT, PullRequest, WorkflowRun, still_open_at
+
+CHECK = "hil"
+_MOST_TITLE = 250  # GitHub cuts titles beyond 255
+_MOST_SUMMARY = 60_000
+_NO_RIGHT = (403, 404)
+_UNKNOWN = "without a verdict"
+_MOST_OF_A_TITLE = 60  # characters
+_MARKER = re.compile(
+    r"<!-- hil-verdict run=(\d{1,18}) number=(\d{1,12}) attempt=(\d{1,6}) head=([0-9a-f]{40}) -->(?=\r?\n|\Z)"
+)
+_WRITES = 3
+_GAVE_WAY = "_The newest verdict is in another comment of this pull request._"
+_Comment = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Marker:
+    """A run of pr.yml; ``number`` grows from run to run, ``attempt`` where one is run again."""
+
+    run_id: int
+    number: int
+    attempt: int
+    head: str
+
+    def __str__(self) -> str:
+        return (
+            f"<!-- hil-verdict run={self.run_id} number={self.number} attempt={self.attempt} "
+            f"head={self.head} -->"
+        )
+
+    def is_older_than(self, other: Marker) -> bool:
+        return (self.number, self.attempt) < (other.number, other.attempt)
+
+
+def find_marker(body: str) -> Marker | None:
+    """Return the marker that a comment begins with, None where it is not one of ours."""
+    found = _MARKER.match(body)
+    return Marker(int(found[1]), int(found[2]), int(found[3]), found[4]) if found else None
+
+
+def write(github: GitHub, mine: Marker, pull_request: PullRequest, body: str, *, first: bool) -> str:
+    """Write the comment of one pull request, in the place of our earlier one; return what was done.
+
+    GitHub notifies people of a new comment, and of no edit. Unless ``first``, no new one is made.
+
+    Raises:
+        RigError: GitHub refuses, or does not answer.
+    """
+    own, where = _own_login(github), f"issues/{pull_request.number}/comments"
+    for attempt in range(1, _WRITES + 1):
+        if not still_open_at(github, pull_request):
+            return f"#{pull_request.number} has a newer head or is closed by now, so nothing is written."
+        ours = _ours(github, where, own)
+        if ours and mine.is_older_than(ours[0][0]):
+            return f"#{pull_request.number} has a comment of a newer run, so nothing is written."
+        try:
+            if ours:
+                _patch(github, ours[0][1], body)
+                _give_way(github, ours[1:])
+                return f"#{pull_request.number}: comment brought up to date."
+            if not first:
+                return f"#{pull_request.number}: nothing was measured, and no comment is there to renew."
+            github.post(where, {"body": body})
+            # another job may have written one between our look and our own
+            _give_way(github, _ours(github, where, own)[1:])
+        except RigError as error:  # it may have arrived all the same, or be deleted: look again
+            final = isinstance(error, Refused) and error.status < 500 and error.status != 404
+            if final or attempt == _WRITES:
+                raise
+        else:
+            return f"#{pull_request.number}: comment written."
+    raise AssertionError("unreachable")
+
+
+def _ours(github: GitHub, where: str, own: str) -> list[tuple[Marker, _Comment]]:
+    """Return the comments that we wrote, that of the newest run first."""
+    found = [
+        (marker, one)
+        for one in github.pages(where)
+        if _is_by(one, own) and (marker := find_marker(str(one.get("body") or "")))
+    ]
+    return sorted(found, key=lambda pair: (pair[0].number, pair[0].attempt), reverse=True)
+
+
+def _give_way(github: GitHub, older: list[tuple[Marker, _Comment]]) -> None:
+    """Take the verdict out of comments beside the newest: two jobs that wrote at once leave two."""
+    for marker, one in older:
+        body = f"{marker}\n{_GAVE_WAY}\n"
+        if str(one["body"]).split() != body.split():
+            _patch(github, one, body)
+
+
+def _patch(github: GitHub, one: _Comment, body: str) -> None:
+    github.patch(f"issues/comments/{int(one['id'])}", {"body": body})
+
+
+def _own_login(github: GitHub) -> str:
+    """Return as whom the token writes; the token of a job may not ask, and is the bot's."""
+    try:
+        return str(github.get("/user")["login"])
+    except Refused as error:
+        if error.status in (401, 403, 404):
+            return BOT
+        raise
+
+
+def _is_by(one: _Comment, login: str) -> bool:
+    user = one.get("user")
+    return isinstance(user, dict) and user.get("login") == login
+
+
+def post_check(github: GitHub, run: WorkflowRun, facts: Mapping[str, Any]) -> str:
+    """Post the check of what a run came to, as facts_of() and without_verdict() say it; return what was done.
+
+    Raises RigError where GitHub does not answer, or refuses for another reason than a missing right.
+    """
+    conclusion, title = str(facts["conclusion"]), str(facts["headline"])[:_MOST_TITLE]
+    body = {
+        "name": CHECK,
+        "head_sha": run.head,
+        "status": "completed",
+        "conclusion": conclusion,
+        "external_id": f"{run.run_id}/{run.attempt}",
+        "details_url": run.url,
+        "output": {"title": title, "summary": _summary(facts)},
+    }
+    try:
+        github.post("check-runs", body)
+    except Refused as error:
+        if error.status not in _NO_RIGHT:
+            raise
+        return f"no check was posted: the job's token lacks the right 'checks: write' ({error.status})."
+    return f"{run.head[:12]}: check {CHECK!r} is {conclusion}, {title}."
+
+
+def _summary(facts: Mapping[str, Any]) -> str:
+    """Return a line a leg; what legs wrote is text there, and nothing else."""
+    lines = [f"    {leg['name']}: {' '.join(str(leg['sentence']).split())}" for leg in facts["legs"]]
+    first = [f"    {' '.join(str(facts[key]).split())}" for key in ("attempts", "problem") if facts[key]]
+    return "\n".join([*first, *lines])[:_MOST_SUMMARY] or "    nothing had to be measured"
+
+
+def describe_attempts(github: GitHub, head: str, counts: Mapping[int, int], run_id: int, attempt: int) -> str:
+    """Return "Attempt 2 on this commit; attempt 1 ended UNDECIDED.", "" for the first attempt.
+
+    ``counts`` is what attempts_by_run() returns of ``head``.
+
+    Raises RigError where GitHub does not answer.
+    """
+    before = sorted(number for number in counts if number < run_id)
+    earlier = [(number, each) for number in before for each in range(1, counts[number] + 1)]
+    earlier += [(run_id, each) for each in range(1, attempt)]
+    if not earlier:
+        return ""
+    titles = _titles(github, head)
+    return _sentence([titles.get(f"{number}/{each}", _UNKNOWN) for number, each in earlier])
+
+
+def _titles(github: GitHub, head: str) -> dict[str, str]:
+    """Return how each attempt ended, in the first words of its check's title, by the check's external id."""
+    listed = github.pages(f"commits/{head}/check-runs", "check_runs", check_name=CHECK, filter="all")
+    return {
+        str(one.get("external_id")): terminal(title.partition(":")[0], _MOST_OF_A_TITLE)
+        for one in sorted(listed, key=lambda one: int(one["id"]))
+        if (title := str((one.get("output") or {}).get("title") or ""))
+    }
+
+
+def _sentence(ended: Sequence[str]) -> str:
+    numbers = [str(number) for number in range(1, len(ended) + 1)]
+    *most, last = numbers
+    named = f"attempts {', '.join(most)} and {last}" if most else f"attempt {last}"
+    return f"Attempt {len(ended) + 1} on this commit; {named} ended {', '.join(ended)}."
