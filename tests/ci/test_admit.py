@@ -146,6 +146,16 @@ def test_no_link_of_the_head_leads_into_what_admits(
     assert "refused: hil-targets.json has no rack for 'esp32s3' at the commit of rack.yml (esp32)." in said
 
 
+def test_a_racks_job_begins_without_what_the_job_before_left(tmp_path: Path) -> None:
+    """A host's workspace stays: a base or a leg of another run in it would be this one's."""
+    job = Job(tmp_path, {})
+    (job.workspace / "ci" / "bundle" / "base").mkdir(parents=True)
+    first, fetched, *_ = steps_of("rack.yml", "measure")
+    assert fetched["name"] == "Fetch the plan"
+    list(job.play([first]))
+    assert not (job.workspace / "ci").exists()
+
+
 def test_what_is_admitted_goes_on_with_the_head(
     checkout: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -155,7 +165,7 @@ def test_what_is_admitted_goes_on_with_the_head(
     write_plan(a_plan(["esp32"]), hostile.job.artefacts / "plan" / "plan.json")
     steps = steps_of("rack.yml", "measure")
     until = [step["name"] for step in steps].index("Set up")
-    assert list(hostile.job.play(steps[:until])) == ["esp32: pr\n"]
+    assert list(hostile.job.play(steps[:until])) == ["", "esp32: pr\n"]
     workspace = hostile.job.workspace / "tool"
     assert git(workspace, "rev-parse", "HEAD") == hostile.head
     assert not git(workspace, "status", "--porcelain", "--ignored")

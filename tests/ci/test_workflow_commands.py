@@ -14,9 +14,17 @@ from ruamel.yaml import YAML
 from tests.lab import ROOT
 
 SHELL = "bash .ci/unheard {0}"
-CALLED = "measure"  # by other repositories, beside whose checkout this one lies in tool/
-# a step of the action that others use begins so, wherever the runner has put the action
-ELSEWHERE = 'exec bash "$GITHUB_ACTION_PATH/../../../.ci/unheard" "$GITHUB_ACTION_PATH/step" '
+IN_TOOL = (
+    "measure",
+    "rack",
+)  # workflows for other repositories, beside whose checkout this one lies in tool/
+# steps with a shell of their own: there is no checkout for a guard to be in, and they print nothing
+SILENT = ("true", "rm -rf ci", 'test "$VERDICT" = pass')
+# a step of an action begins so, wherever the runner has put the action; or it prints nothing
+GUARDED = re.compile(
+    r'cd "\$GITHUB_ACTION_PATH/../../.." && exec bash .ci/unheard .*'
+    r'|sudo sysctl --quiet .*|.* >>"\$GITHUB_OUTPUT"'
+)
 
 
 def load(path: Path) -> dict[str, Any]:
@@ -35,13 +43,11 @@ def run_step(folder: Path, script: str) -> subprocess.CompletedProcess[str]:
 def test_every_step_of_a_workflow_is_unheard(path: Path) -> None:
     """No step has a shell of its own, and each stands behind the checkout that brings the guard."""
     workflow = load(path)
-    folder = "tool" if path.stem == CALLED else None
-    shell = workflow["defaults"]["run"]["shell"]
-    assert shell == (SHELL.replace(".ci", f"{folder}/.ci") if folder else SHELL)
+    folder = "tool" if path.stem in IN_TOOL else None
+    shell = SHELL.replace(".ci", f"{folder}/.ci") if folder else SHELL
+    assert workflow.get("defaults", {}).get("run", {}).get("shell", shell) == shell
     for name, job in workflow["jobs"].items():
-        steps = job.get("steps", ())
-        if steps == [{"name": "Take the place of the rack's job", "run": "true"}]:
-            continue  # it prints nothing, and has no checkout for a guard to be in
+        steps = [step for step in job.get("steps", ()) if step.get("run") not in SILENT]
         first = next((n for n, step in enumerate(steps) if "run" in step), len(steps))
         brought = [
             n
@@ -50,27 +56,17 @@ def test_every_step_of_a_workflow_is_unheard(path: Path) -> None:
         ]
         assert first == len(steps) or min(brought) < first, name
         assert not any("shell" in step or "working-directory" in step for step in steps), name
-        assert "shell" not in job.get("defaults", {}).get("run", {}), name
+        assert not steps or "shell" not in job.get("defaults", {}).get("run", {}), name
 
 
 @pytest.mark.parametrize(
     "path", sorted((ROOT / ".github" / "actions").glob("*/action.yml")), ids=lambda p: p.parent.name
 )
 def test_every_step_of_an_action_is_unheard(path: Path) -> None:
-    """A composite action names the shell of each step, and names the guard.
-
-    One for other repositories finds it beside itself: its shell does nothing but hand over to it.
-    """
+    """A composite action finds the guard beside itself: its shell does nothing but hand over to it."""
     steps = [step for step in load(path)["runs"]["steps"] if "run" in step]
-    if path.parent.name != CALLED:
-        shell = SHELL.replace(".ci", "tool/.ci") if path.parent.name == "tool" else SHELL
-        assert {step["shell"] for step in steps} == {shell}
-        return
-    words = [step["run"].removeprefix(ELSEWHERE) for step in steps]
     assert {step["shell"] for step in steps} == {"bash"}
-    assert all(re.fullmatch("[a-z]+", word) for word in words), words
-    known = set(re.findall(r"^    ([a-z]+)\)", (path.parent / "step").read_text(), re.MULTILINE))
-    assert set(words) <= known
+    assert [step["run"] for step in steps if not GUARDED.fullmatch(step["run"].strip())] == []
 
 
 def test_a_command_in_a_steps_output_comes_after_the_runner_was_told_to_stop(tmp_path: Path) -> None:

@@ -382,6 +382,7 @@ def test_the_comment_knows_the_jobs_by_their_names() -> None:
     assert dict(JOB_NAMES) == shown
     caller = load(ROOT / CALLER)["jobs"]
     assert f"{caller['hil']['name']} / " == CALLED_BY
+    assert caller["hil"]["if"] == jobs["plan"]["if"]  # an edited title runs nothing
     for named in (jobs[VERDICT_JOB], caller[VERDICT_JOB]):
         assert f"&& '{VERDICT_JOB}' ||" in named["name"]
 
