@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`hil ci inputs`: what another repository asks of measure.yml is checked, and becomes a plan."""
+"""`hil ci plan` of a project: what another repository asks of measure.yml is checked, and becomes a plan."""
 
 from __future__ import annotations
 

@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.ci.test_ci_history import clone
 
 from hil.base.errors import ConfigError
 from hil.cli.app import run_command
@@ -23,6 +22,7 @@ from hil.history.loading import segment_paths
 from hil.history.saving import path_of
 from tests.ci.ci_rig import Repository
 from tests.history.history_files import night
+from tests.history.test_history_branch_files import clone
 from tests.history.test_history_store import cut_off, store
 
 pytestmark = pytest.mark.slow
@@ -96,7 +96,7 @@ def test_two_racks_push_at_once(origin: Repository, work: Repository, tmp_path: 
     folders = []
     pushers = []
     code = (
-        "import sys, pathlib; from hil.ci import history; "
+        "import sys, pathlib; from hil.history import branch as history; "
         "history.push(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), 'night')"
     )
     for number in range(4):

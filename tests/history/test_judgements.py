@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
-from tests.ci.test_ci_history import clone
 
 from hil.base.errors import ConfigError
-from hil.ci import history as branch
 from hil.cli.app import run_command
+from hil.history import branch
 from hil.history.judgements import (
     GATE,
     JUDGEMENTS_FILE,
@@ -26,6 +25,7 @@ from hil.history.judgements import (
 from hil.reports.history import append_judgements
 from hil.store import read_run
 from tests.ci.ci_rig import Repository
+from tests.history.test_history_branch_files import clone
 from tests.history.unchanged_runs import METRIC, compared, leave_run, unchanged_run
 from tests.lab import ROOT
 
