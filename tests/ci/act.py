@@ -137,7 +137,7 @@ class Project:
         at_hand = f"          GITHUB_TOKEN: {TOKEN}\n          GITHUB_API_URL: {api}\n"
         workflow.write_text(_SPEAKS.sub(at_hand, text), encoding="utf-8")
         event = {"inputs": {"suite": "quick"}, "repository": {"default_branch": "main"}}
-        return self.act("workflow_dispatch", "nightly.yml", event, verdict="issues")
+        return self.act("workflow_dispatch", "nightly.yml", event, verdict="")
 
     def install(self) -> None:
         """Put what this checkout has installed into the repository's own working tree, for steps by hand."""
@@ -170,11 +170,16 @@ class Project:
         verdict: str,
         variables: Mapping[str, str] | None = None,
     ) -> WorkflowRun:
-        """Run a workflow up to the job ``verdict`` with a made event."""
+        """Run a workflow up to the job ``verdict``, or all of it, with a made event."""
         run = Path(self.folder, f"run-{len(list(self.folder.glob('run-*')))}")
         (run / "artefacts").mkdir(parents=True)
         (run / "event.json").write_text(json.dumps(payload))
-        argv = [event, "--job", verdict, "--workflows", f".github/workflows/{workflow}"]
+        argv = [
+            event,
+            *(("--job", verdict) if verdict else ()),
+            "--workflows",
+            f".github/workflows/{workflow}",
+        ]
         argv += ["--env", f"HIL_ACT_INSTALLED={self.installed}", *local_repositories(self.path)]
         argv += [word for name, value in (variables or {}).items() for word in ("--var", f"{name}={value}")]
         return run_act(self.path, argv, run)
