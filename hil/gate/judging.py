@@ -22,7 +22,7 @@ from hil.gate.series import Found
 from hil.gate.words.compared import Compared
 from hil.gate.words.comparisons import describe
 from hil.gate.words.conclusion import conclude
-from hil.gate.words.ended import why_ended, why_not_compared, without_comparison
+from hil.gate.words.undecided import why_ended, why_not_compared, without_comparison
 from hil.model import (
     ComparedSeries,
     Comparison,

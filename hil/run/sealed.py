@@ -24,7 +24,7 @@ from hil.base.reading import IMAGE_MOST_BYTES, read_at_most
 from hil.boards.firmware.build_folder import app_image, flash_files
 from hil.boards.firmware.partition_table import TABLE_MAX_BYTES, TABLE_OFFSET, TableError, from_binary
 from hil.boards.firmware.selection import Firmware, same_flash
-from hil.gate.words.ended import NOT_COMPARED
+from hil.gate.words.undecided import NOT_COMPARED
 from hil.model import Case, Comparison, Entry, Fault, NotRun, Role, RunRecord, Scalar, Series
 from hil.session.console import plain, text_of
 from hil.session.transfer import Transfer, case_words, merge, run_fault

@@ -121,7 +121,7 @@ def _without_base(items: Sequence[ComparedSeries]) -> list[str]:
     """Say each reason once, whatever number of metrics it holds for."""
     groups = _by_reason(items).items()
     return [
-        f"no-baseline for {_named([place(item) for item in group])}: {reason}." for reason, group in groups
+        f"no-baseline for {named([place(item) for item in group])}: {reason}." for reason, group in groups
     ]
 
 
@@ -130,7 +130,7 @@ def _undecided(items: Sequence[ComparedSeries]) -> list[str]:
     found = []
     for reason, group in _by_reason(items).items():
         if len(group) > _MOST_NAMED and all(item.change is None for item in group):
-            found.append(f"no verdict for {_named([place(item) for item in group])}: {reason}.")
+            found.append(f"no verdict for {named([place(item) for item in group])}: {reason}.")
         else:
             found += [item.sentence for item in group]
     return found
@@ -152,14 +152,15 @@ def _passed(compared: Compared, passed: Sequence[ComparedSeries], of: int) -> st
     better = [item for item in passed if item.outcome == "improved"]
     if not better:
         return words
-    return f"{words}, {len(better)} of them improved ({_named([place(item) for item in better])})"
+    return f"{words}, {len(better)} of them improved ({named([place(item) for item in better])})"
 
 
 def _count(number: int) -> str:
     return f"{number} comparison{'' if number == 1 else 's'}"
 
 
-def _named(names: Sequence[str]) -> str:
+def named(names: Sequence[str]) -> str:
+    """Return the first names, and how many more there are."""
     shown = ", ".join(names[:_MOST_NAMED])
     return shown if len(names) <= _MOST_NAMED else f"{shown} and {len(names) - _MOST_NAMED} more"
 

@@ -10,11 +10,9 @@ from collections.abc import Collection, Sequence
 from hil.base.errors import ExitCode, combine_exit_codes
 from hil.gate.words import compared as comparison_conclusion
 from hil.gate.words import limits as sentences
-from hil.gate.words.compared import NONE_COMPARED, Compared
+from hil.gate.words.compared import NONE_COMPARED, Compared, named
 from hil.gate.words.undecided import Undecided, undecided_of
 from hil.model import Fault, NotRun, Outcome, RunOutcome, SeriesVerdict, Verdict, bench_of
-
-_MOST_NAMED = 3
 
 
 def conclude(
@@ -206,7 +204,7 @@ def _warnings(series: Sequence[SeriesVerdict], compared: Compared) -> tuple[str,
     """Say what a person should know although it does not change the exit code."""
     warnings = [*_void_warning(series), *_real_time_warning(series)]
     if unlimited := _unlimited(series, compared):
-        names = _named(sorted({f"{item.metric} ({item.kind})" for item in unlimited}))
+        names = named(sorted({f"{item.metric} ({item.kind})" for item in unlimited}))
         warnings.append(f"no limit for {names}; add one under 'limits:' of the bench's thresholds file.")
     undecided = [item.sentence for item in series if _blocks(item, "undecided")]
     marginal = [item.sentence for item in series if item.blocking and item.note == "marginal"]
@@ -254,8 +252,3 @@ def _real_time_warning(series: Sequence[SeriesVerdict]) -> list[str]:
     boards = ", ".join(sorted({item.board for item in advice}))
     way_out = "run it with sudo, or see `hil doctor`."
     return [f"{limits} only advice, as {sentences.NO_REAL_TIME} ({boards}): {way_out}"]
-
-
-def _named(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_MOST_NAMED])
-    return shown if len(names) <= _MOST_NAMED else f"{shown} and {len(names) - _MOST_NAMED} more"
