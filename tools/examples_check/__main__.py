@@ -76,7 +76,8 @@ def try_example(folder: Path, example: Example) -> tuple[str, str]:
     """Return ``output``, ``builds`` or ``lacks``, and what there is to say of it."""
     with tempfile.TemporaryDirectory() as work:
         options = Path(work) / "sdkconfig"
-        options.write_text("".join(f'CONFIG_{name}="{value}"\n' for name, value in example.options.items()))
+        values = {name: text if text in ("y", "n") else f'"{text}"' for name, text in example.options.items()}
+        options.write_text("".join(f"CONFIG_{name}={value}\n" for name, value in values.items()))
         try:
             built = build_product(folder, say=lambda _: None, sdkconfig=options, build_root=BUILDS)
         except ConfigError as error:
