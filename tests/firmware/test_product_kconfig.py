@@ -13,6 +13,8 @@ from hil.boards.firmware.product.build import partitions_csv
 from hil.boards.firmware.product.kconfig import Options, options_header, read_options
 from hil.boards.firmware.product.project import find_project
 
+pytestmark = pytest.mark.slow  # kconfgen is a program
+
 KCONFIG = """\
 menu "Pump"
     config PUMP_SPEED

@@ -180,7 +180,7 @@ def _image_seeds() -> Iterator[bytes]:
     from hil.boards.firmware import image, otadata, partition_table
 
     layout = image.layout_of("esp32")
-    yield b"\0" + image._bootloader_image(layout, 921_600)
+    yield b"\0" + image._bootloader_image(layout, 921_600, partition_table.TABLE_OFFSET)
     table = partition_table.read_csv(ROOT / "firmware" / "partitions.csv")
     yield b"\1" + partition_table.to_binary(table)
     yield b"\2" + otadata.pack(1) + otadata.pack(2)
