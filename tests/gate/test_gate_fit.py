@@ -32,6 +32,7 @@ def at_most(found: Sequence[Decision], alpha: float) -> bool:
     return bool(worse <= scipy.stats.binom.ppf(0.9999, len(found), alpha))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("looks", [UNEVEN_LOOKS, LOOKS])
 def test_unchanged_firmware_is_not_blocked(looks: tuple[tuple[int, int], ...]) -> None:
     """Candidate and base alike: alpha is kept and nearly all pass, whatever the session's level."""
@@ -40,6 +41,7 @@ def test_unchanged_firmware_is_not_blocked(looks: tuple[tuple[int, int], ...]) -
     assert passes(found) > 0.97
 
 
+@pytest.mark.slow
 def test_regressions_are_found() -> None:
     """+10 % is found in 85 of 100 comparisons and more, +20 % in 99."""
     for slower, least in ((0.1, 0.85), (0.2, 0.99)):
@@ -47,12 +49,14 @@ def test_regressions_are_found() -> None:
         assert share(found, "regressed") > least
 
 
+@pytest.mark.slow
 def test_nothing_is_decided_before_six_boots_of_each() -> None:
     """Student's t of fewer boots would hang on luck."""
     early = decide(*Rig(4, 50, boards=1).run(looks=LOOKS), design(LOOKS))
     assert all(LOOKS[one.look - 1][0] >= FEWEST_BOOTS for one in early)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("share_slow", "slow"), [(0.2, 0.2), (0.35, 0.2), (0.5, 0.2)])
 def test_modes_do_not_block_unchanged_firmware(share_slow: float, slow: float) -> None:
     """Boots that are tight but for a second mode, which a robust deviation takes for a change."""
@@ -65,12 +69,14 @@ def test_modes_do_not_block_unchanged_firmware(share_slow: float, slow: float) -
     assert at_most(decide(sides[0], sides[1], design(LOOKS)), 0.001)
 
 
+@pytest.mark.slow
 def test_today_s_noise_counts() -> None:
     """Noise three times as large as usual widens the error; no more unchanged firmware is blocked for it."""
     candidate, other = Rig(32, MANY).run(looks=LOOKS)
     assert at_most(decide(3.0 * candidate, 3.0 * other, design(LOOKS)), 0.001)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("slow", "times", "most"), [(0.25, 2.0, 0.01), (0.1, 10.0, 0.05)])
 def test_a_firmware_that_is_sometimes_slow_does_not_pass(slow: float, times: float, most: float) -> None:
     """A quarter of the boots twice as slow, or a tenth of them ten times: a median of boots hid it."""
@@ -80,6 +86,7 @@ def test_a_firmware_that_is_sometimes_slow_does_not_pass(slow: float, times: flo
     assert passes(found) < most
 
 
+@pytest.mark.slow
 def test_a_pass_before_the_last_look_takes_29_boots() -> None:
     """So many without a slow one exclude a tenth of slow boots with 95 %; at the last look fewer do."""
     found = decide(*TYPICAL.run(looks=LOOKS), design(LOOKS))
@@ -90,6 +97,7 @@ def test_a_pass_before_the_last_look_takes_29_boots() -> None:
     assert share(last, "pass") > 0.5
 
 
+@pytest.mark.slow
 def test_all_repeated_intervals_together_hold_the_truth() -> None:
     """With alpha of 2.5 %, 95 ± 1.5 % of comparisons hold the true change in their interval at every look."""
     candidate, other = TYPICAL.run(slower=0.1, looks=LOOKS)
@@ -103,6 +111,7 @@ def test_all_repeated_intervals_together_hold_the_truth() -> None:
     assert np.mean(held) == pytest.approx(0.95, abs=0.015)
 
 
+@pytest.mark.slow
 def test_a_decision_freezes_when_it_is_made() -> None:
     """What comes after a decision, however odd, changes nothing of it."""
     candidate, other = Rig(6, 60).run(slower=0.07, looks=LOOKS)
@@ -115,6 +124,7 @@ def test_a_decision_freezes_when_it_is_made() -> None:
                 assert changed == one
 
 
+@pytest.mark.slow
 def test_between_smallest_effect_and_tolerance_more_boots_are_needed() -> None:
     """At the last look some are undecided, after all looks."""
     found = decide(*Rig(7, 200, boards=1).run(slower=0.06), design())
@@ -122,6 +132,7 @@ def test_between_smallest_effect_and_tolerance_more_boots_are_needed() -> None:
     assert {one.look for one in found if one.state == "undecided"} == {len(UNEVEN_LOOKS)}
 
 
+@pytest.mark.slow
 def test_a_comparison_does_not_hang_on_the_order_of_boards() -> None:
     """With its boards permuted a comparison is decided as before, by the same effects."""
     candidate, other = Rig(8, 50).run(slower=0.05)
@@ -149,6 +160,7 @@ def test_many_boots_of_one_role_do_not_stand_in_for_the_other(role: int) -> None
     assert (state(5), state(6)) == ("undecided", "regressed")
 
 
+@pytest.mark.slow
 def test_boots_that_a_board_lost_are_missed() -> None:
     """A board with fewer boots counts with those it has; without any it says nothing."""
     candidate, other = Rig(9, 300).run(slower=0.1)
@@ -161,6 +173,7 @@ def test_boots_that_a_board_lost_are_missed() -> None:
     assert share(decide(nothing, other, design()), "undecided") == 1.0
 
 
+@pytest.mark.slow
 def test_a_single_board_that_is_worse_keeps_the_others_from_passing() -> None:
     """+11 % on one board of four is less than the smallest effect of all: nothing passes for it."""
     candidate, other = Rig(37, 200).run(looks=LOOKS)
@@ -172,6 +185,7 @@ def test_a_single_board_that_is_worse_keeps_the_others_from_passing() -> None:
     assert np.mean([seen.apart == 1 for seen in open_]) > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drifting", [slice(1), slice(4)], ids=["one board", "all boards"])
 def test_a_drift_neither_blocks_nor_hides_anything(drifting: slice) -> None:
     """Boards that drift by 3 % a boot: an unchanged firmware passes, +10 % is found."""
@@ -206,6 +220,7 @@ def test_a_board_of_few_boots_has_a_level_and_no_line() -> None:
     assert seen.boot_deviation == pytest.approx(math.sqrt(0.05 / 5))
 
 
+@pytest.mark.slow
 def test_better_firmware_improves() -> None:
     """A candidate that is 30 % faster passes, and is called better."""
     found = decide(*Rig(14, 300).run(slower=-0.3, looks=LOOKS), design(LOOKS))
@@ -244,6 +259,7 @@ def test_strange_values_give_a_verdict(looks: tuple[tuple[int, int], ...]) -> No
         assert one.state == "undecided" or math.isfinite(one.seen.difference)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("looks", [UNEVEN_LOOKS, LOOKS])
 def test_timeouts_count_as_worse_than_everything_seen(looks: tuple[tuple[int, int], ...]) -> None:
     """A candidate that mostly times out regresses; one bad boot does not; if both time out, none passes."""
@@ -260,6 +276,7 @@ def test_timeouts_count_as_worse_than_everything_seen(looks: tuple[tuple[int, in
     assert share(decide(candidate, never, design(looks)), "pass", "regressed") == 0.0
 
 
+@pytest.mark.slow
 def test_the_smallest_effect_is_found_four_times_of_five() -> None:
     """What a comparison says it would have seen is found with about 80 % power."""
     rig, one_look = Rig(19, 1500), design(((16, 16),), tolerance=-10.0, blind_below=0.0)
