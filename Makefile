@@ -84,7 +84,7 @@ cost-check: ## plant instructions in a chip's image, and changes that cost nothi
 	@.ci/bootstrap test
 	@$(PYTHON) -m tools.cost_check
 
-bench-gate: ## simulate the gate beside other tools' rules: false blocks, power, time (minutes)
+bench-gate: ## simulate pull requests for the gate to judge: false blocks, power, attacks (minutes)
 	@.ci/bootstrap test
 	@$(PYTHON) -m tools.gate_simulation
 

@@ -6,22 +6,15 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hil.base.errors import HilError
-from hil.virtual.air.control import AirControl
-from hil.virtual.rack_state import RackPaths
 from tests.lab import ROOT, Lab, make_lab
 
-RACK = "lab"
 METRIC = "publish_latency_p50_us"
-LAB_DELAY_US = 3000  # of the air `lab`, one way
 _ACCESS_POINT = re.compile(r"^access_point:.*$", re.MULTILINE)
 
 
@@ -101,33 +94,6 @@ class GateLab:
 
     def _firmware(self, folder: Path) -> list[str]:
         return ["--firmware", str(folder)]
-
-    @contextmanager
-    def air_changed_by_hand(self, delay_us: int, *, after_records: int) -> Iterator[None]:
-        """Have somebody set all boards' delays anew, again and again, when there are so many records.
-
-        A run sets what it finds changed right before it measures, so a single change would be undone.
-        """
-        over = threading.Event()
-        hand = threading.Thread(target=self._keep_changing, args=(delay_us, after_records, over), daemon=True)
-        hand.start()
-        try:
-            yield
-        finally:
-            over.set()
-            hand.join(timeout=10)
-
-    def _keep_changing(self, delay_us: int, after_records: int, over: threading.Event) -> None:
-        before = set(self.lab.out.glob("*/records.jsonl"))
-        first = min(re.findall(r"\{id: (\w+)", self.lab.rack.read_text()))
-        air = AirControl(RackPaths(self.lab.out / "virtual" / RACK / first).air_socket)
-        while not over.wait(0.1):
-            fresh = set(self.lab.out.glob("*/records.jsonl")) - before
-            if any(path.read_text().count('"type":"record"') >= after_records for path in fresh):
-                try:
-                    air.set("all", delay_us=delay_us)
-                except (HilError, OSError):  # the run has ended
-                    return
 
 
 def open_gate_lab(

@@ -16,9 +16,10 @@ import pytest
 from tests.lab import ROOT, own_environment
 from tools.bench import __main__ as bench
 from tools.bench.figure import SHORT_PASS
+from tools.bench.gate_rack import STEPS as GATE_STEPS
 from tools.bench.loss_ledger import SHORT as LOSSES
 from tools.demo.plan import HAPPENINGS
-from tools.gate_simulation.situations import PLANS
+from tools.gate_simulation.racks import RACKS
 from tools.night_simulation import SCENARIOS as NIGHTS
 
 pytestmark = pytest.mark.slow
@@ -28,7 +29,7 @@ TIMEOUT_S = 900.0  # for one that is stuck, on a busy machine
 # module → how lines begin that it must print, each with a number further on
 COMMANDS: dict[str, Sequence[str]] = {
     "tools.bench": [f"{name}: " for name in bench.FIGURES],
-    "tools.gate_simulation": [f"{plan.name} " for plan in PLANS],
+    "tools.gate_simulation": [f"{rack.name} " for rack in RACKS],
     "tools.night_simulation": [scenario.name for scenario in NIGHTS.values()],
     "tools.demo": [f"{name} named rightly" for name in HAPPENINGS],
     "tools.bench.loss_ledger": [scenario.name[:30] for scenario in LOSSES],
@@ -40,7 +41,7 @@ COMMANDS: dict[str, Sequence[str]] = {
         "A page of",
         "open the test report",
     ],
-    "tools.bench.gate_rack": ["unchanged"],
+    "tools.bench.gate_rack": [step.words for step in GATE_STEPS],
     "tools.bench.rack": ["as it is", "timing benches", "a boot a case", "the last, by threads"],
     "tools.bench.lease_race": ["rounds: ", "leases: ", "kills: ", "double leases: ", "places stuck"],
 }

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``make bench-gate``: the gate and nine other rules judge the same simulated pull requests."""
+"""``make bench-gate``: the gate judges simulated pull requests, beside two plain tests."""

@@ -1,166 +1,139 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the gate promises, against what the simulation finds."""
+"""What the gate is to keep, as data, and whether the simulation says that it does."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from tools.gate_simulation.competitors import Rule
-from tools.gate_simulation.dominance import Thresholds, better_rules
-from tools.gate_simulation.duel import Duel
-from tools.gate_simulation.results import Share, Situation
-from tools.gate_simulation.simulate import Found
-from tools.gate_simulation.situations import ALONE, CHIPS, LOUD, ODD, TYPICAL, Plan
-from tools.gate_simulation.suite import (
-    ALL_FAIL,
-    MEDIAN_10,
-    MEDIAN_20,
-    ONE_BOARD,
-    ONE_BOARD_30,
-    ONE_BOARD_FAILS,
-    ONE_CHIP,
+from tools.gate_simulation.attacks import ATTACKS, BLOCKED
+from tools.gate_simulation.judged import Tally
+from tools.gate_simulation.racks import (
+    ALONE,
+    NOISY,
     QUARTER,
-    TAIL,
+    RACKS,
+    SLOWER,
+    TENTH,
+    TYPICAL,
     UNCHANGED,
     Effect,
+    Rack,
 )
-from tools.gate_simulation.table import with_error
-from tools.gate_simulation.walltime import BUDGET_S
 
-FALSE_BLOCKS, FALSE_BLOCKS_ODD = 0.01, 0.02
-COVERAGE, COVERAGE_WITHIN = 0.95, 0.015
-WHOLE_ALPHA_POWER = 0.70
-MEAN_S = 10 * 60.0
-FOUR_BOARDS = 4
-SLOW_PASSES = 0.02
-CAUGHT = ((MEDIAN_10, 0.95), (MEDIAN_20, 0.99))
-UNDECIDED = ((TYPICAL, 0.05), (LOUD, 0.20), (ALONE, 0.20))
-BLOCKED = ((TYPICAL, TAIL, 0.80), (CHIPS, ONE_CHIP, 0.80))
+Found = Mapping[tuple[Rack, Effect], Tally]
+
+MOST_BLOCKED, MOST_PASSED, LEAST_HELD, LEAST_CAUGHT = 0.01, 0.05, 0.995, 0.95
+BEHIND_SIMPLE = 0.03
+ERRORS = 2.0  # standard errors beyond an aim that chance may make
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share of simulated pull requests, with its binomial standard error."""
+
+    hits: int
+    of: int
+
+    @property
+    def value(self) -> float:
+        return self.hits / self.of if self.of else math.nan
+
+    @property
+    def error(self) -> float:
+        """Return the standard error, reckoned with one hit and one miss more."""
+        share = (self.hits + 1) / (self.of + 2)
+        return math.sqrt(share * (1 - share) / (self.of + 2))
+
+    def __str__(self) -> str:
+        return f"{100 * self.value:.1f} ±{100 * self.error:.1f}" if self.of else "-"
 
 
 @dataclass(frozen=True)
 class Aim:
-    """``said`` is what was found, with its standard error where it has one."""
+    """One promise: ``counted`` of the pull requests on some racks are so many at most, or at least."""
 
-    text: str
+    words: str
+    racks: tuple[Rack, ...]
+    effect: Effect
+    counted: str
+    limit: float
+    at_least: bool = False
+
+
+AIMS = (
+    Aim("blocked", RACKS, UNCHANGED, "blocked", MOST_BLOCKED),
+    Aim("undecided", (TYPICAL,), UNCHANGED, "undecided", 0.03),
+    Aim("undecided", (ALONE, NOISY), UNCHANGED, "undecided", 0.10),
+    Aim("caught", (TYPICAL,), SLOWER, "caught", LEAST_CAUGHT, at_least=True),
+    Aim("pass", RACKS, SLOWER, "passed", MOST_PASSED),
+    Aim("pass", (TYPICAL,), QUARTER, "passed", 0.01),
+    Aim("pass", (TYPICAL,), TENTH, "passed", MOST_PASSED),
+)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What came of an aim; the share lies ``beyond`` it by so much, 0 or less where it is kept."""
+
+    words: str
     said: str
-    kept: bool
+    beyond: float
+    error: float
+
+    @property
+    def missed(self) -> bool:
+        return self.beyond > ERRORS * self.error
+
+    def __str__(self) -> str:
+        state = "missed" if self.missed else "kept" if self.beyond <= 0 else "kept within the error"
+        return f"{state:21}  {self.words}: {self.said}"
 
 
-def aims_of(found: Found, rules: Sequence[Rule], equal: Thresholds, plans: Sequence[Plan]) -> list[Aim]:
-    """Return every aim that the situations at hand can tell of."""
-    parts: tuple[Callable[[Found, Sequence[Plan]], Iterable[Aim]], ...] = (
-        _false_blocks, _power, _duels, _undecided, _cost, _coverage, _slow, _failures
-    )  # fmt: skip
-    return [*(aim for part in parts for aim in part(found, plans)), *_dominance(found, rules, equal)]
+def kept(found: Found) -> list[Kept]:
+    """Return every aim that the rows at hand tell of."""
+    return [*_of_shares(found), *_beside_simple(found), *_of_intervals(found)]
 
 
-def _at_most(text: str, share: Share, most: float, also: str = "") -> Aim:
-    said = f"{with_error(share)} %{also}"
-    return Aim(text, said, not share.value > most)  # a share of none is kept
+def _of_shares(found: Found) -> Iterator[Kept]:
+    for aim in AIMS:
+        for rack in aim.racks:
+            if (tally := found.get((rack, aim.effect))) is not None:
+                share = Share(getattr(tally, aim.counted), tally.of)
+                side = "at least" if aim.at_least else "at most"
+                words = f"{rack.name}, {aim.effect.name}: {side} {100 * aim.limit:g} % {aim.words}"
+                beyond = aim.limit - share.value if aim.at_least else share.value - aim.limit
+                yield Kept(words, f"{share} %", beyond, share.error)
 
 
-def _at_least(text: str, share: Share, least: float) -> Aim:
-    return Aim(text, f"{with_error(share)} %", bool(share.value >= least))
+def _beside_simple(found: Found) -> Iterator[Kept]:
+    """Compare what is caught with the simple rule, where that blocks no more than it may."""
+    for rack in RACKS:
+        usual, slower = found.get((rack, UNCHANGED)), found.get((rack, SLOWER))
+        if usual is None or slower is None or usual.simple > MOST_BLOCKED * usual.of:
+            continue
+        ours, theirs = Share(slower.caught, slower.of), Share(slower.simple, slower.of)
+        words = f"{rack.name}, {SLOWER.name}: caught within {100 * BEHIND_SIMPLE:g} points of the simple rule"
+        behind = theirs.value - ours.value
+        differ = 2 * slower.lost - (slower.simple - slower.caught)  # pull requests: both judge the same
+        error = math.sqrt(differ + 1) / slower.of
+        yield Kept(words, f"{ours} %, the simple rule {theirs} %", behind - BEHIND_SIMPLE, error)
 
 
-def _false_blocks(found: Found, plans: Sequence[Plan]) -> Iterator[Aim]:
-    for plan in plans:
-        most = FALSE_BLOCKS_ODD if plan in ODD else FALSE_BLOCKS
-        for situation in _some(found, plan, UNCHANGED):
-            text = f"{plan.name}: at most {100 * most:.0f} % of unchanged pull requests blocked"
-            yield _at_most(text, situation.our_share(), most)
+def _of_intervals(found: Found) -> Iterator[Kept]:
+    for rack in RACKS:
+        own = [tally for (one, _effect), tally in found.items() if one == rack]
+        share = Share(sum(one.held for one in own), sum(one.intervals for one in own))
+        if share.of:
+            words = f"{rack.name}: at least {100 * LEAST_HELD:g} % of printed intervals hold what is true"
+            yield Kept(words, f"{share} %", LEAST_HELD - share.value, share.error)
 
 
-def _power(found: Found, _plans: Sequence[Plan]) -> Iterator[Aim]:
-    for effect, least in CAUGHT:
-        for situation in _some(found, TYPICAL, effect):
-            text = f"{TYPICAL.name}: at least {100 * least:.0f} % of {effect.name} of a median caught"
-            yield _at_least(text, situation.our_share(), least)
-    for plan, effect, least in BLOCKED:
-        for situation in _some(found, plan, effect):
-            text = f"{plan.name}, {effect.name}: at least {100 * least:.0f} % blocked"
-            yield _at_least(text, Share.among(situation.ours.blocked), least)
-
-
-def _duels(found: Found, _plans: Sequence[Plan]) -> Iterator[Aim]:
-    for name, duel in found.duels.items():
-        for (ours, theirs), alpha in (
-            (duel.divided, "alpha shared by ten metrics"),
-            (duel.whole, "all of alpha"),
-        ):
-            text = f"{name}, {alpha}: +10 % caught no less often than by a t-test in the same wall time"
-            yield Aim(text, _of_both(ours, theirs, duel), ours.value >= theirs.value)
-        text = f"{name}, all of alpha: at least {100 * WHOLE_ALPHA_POWER:.0f} % of +10 % caught"
-        yield _at_least(text, duel.whole[0], WHOLE_ALPHA_POWER)
-
-
-def _of_both(ours: Share, theirs: Share, duel: Duel) -> str:
-    boots = f"{duel.boots[0]} + {duel.boots[1]} boots a board"
-    return f"{with_error(ours)} %, the t-test with {boots} {with_error(theirs)} %"
-
-
-def _undecided(found: Found, _plans: Sequence[Plan]) -> Iterator[Aim]:
-    for plan, most in UNDECIDED:
-        for situation in _some(found, plan, UNCHANGED):
-            text = f"{plan.name}: at most {100 * most:.0f} % of unchanged pull requests undecided"
-            yield _at_most(text, Share.among(situation.ours.undecided), most)
-
-
-def _cost(found: Found, plans: Sequence[Plan]) -> Iterator[Aim]:
-    wide = {plan.name for plan in plans if plan.environment.boards == FOUR_BOARDS}
-    seconds = {key: of.ours.seconds for key, of in found.situations.items() if key[0] in wide}
-    if seconds:
-        longest = max(seconds, key=lambda key: float(seconds[key].max()))
-        most = float(seconds[longest].max())
-        said = f"{most / 60:.1f} min ({', '.join(longest)})"
-        yield Aim("four boards: 15 minutes at most, in every row", said, most <= BUDGET_S)
-    for situation in _some(found, TYPICAL, UNCHANGED):
-        own = situation.ours.seconds
-        error = float(own.std(ddof=1) / np.sqrt(len(own)))
-        mean = float(own.mean())
-        text = f"{TYPICAL.name}: unchanged pull requests take 10 minutes on average or less"
-        yield Aim(text, f"{mean / 60:.2f} ±{error / 60:.2f} min", mean <= MEAN_S)
-
-
-def _coverage(found: Found, _plans: Sequence[Plan]) -> Iterator[Aim]:
-    for name, coverage in found.coverage.items():
-        kept = abs(coverage.value - COVERAGE) <= COVERAGE_WITHIN
-        yield Aim(f"{name}: 95 % intervals hold the true change in 93.5 to 96.5 %", f"{coverage} %", kept)
-
-
-def _slow(found: Found, plans: Sequence[Plan]) -> Iterator[Aim]:
-    for effect in (ONE_BOARD, ONE_BOARD_30, QUARTER):
-        for situation in _some(found, TYPICAL, effect):
-            passed = Share.among(situation.ours.passed(effect.metric))
-            least = int(situation.ours.candidate_boots.min())
-            text = f"{TYPICAL.name}, {effect.name}: at most 2 % pass"
-            yield _at_most(text, passed, SLOW_PASSES, f" (after {least} candidate boots or more)")
-    for plan in plans:
-        for situation in _some(found, plan, ONE_BOARD_FAILS):
-            passed = Share.among(situation.ours.passed(ONE_BOARD_FAILS.metric))
-            text = f"{plan.name}, {ONE_BOARD_FAILS.name}: at most 2 % pass"
-            yield _at_most(text, passed, SLOW_PASSES)
-
-
-def _failures(found: Found, plans: Sequence[Plan]) -> Iterator[Aim]:
-    for plan in plans:
-        for situation in _some(found, plan, ALL_FAIL):
-            text = f"{plan.name}: total failure blocked in at least 99 %"
-            yield _at_least(text, situation.our_share(), 0.99)
-
-
-def _dominance(found: Found, rules: Sequence[Rule], equal: Thresholds) -> Iterator[Aim]:
-    ours, better = better_rules(found.situations, rules, equal)
-    if ours:
-        own = f"ours {with_error(ours.false_blocks)} % at worst, {100 * ours.power:.1f} % caught"
-        said = f"{', '.join(better) or 'none'}; {own}"
-        yield Aim("no rule better on false blocks and power together", said, not better)
-
-
-def _some(found: Found, plan: Plan, effect: Effect) -> list[Situation]:
-    situation = found.situations.get((plan.name, effect.name))
-    return [situation] if situation else []
+def kept_by_attacks(right: Sequence[int], attempts: int) -> list[Kept]:
+    """Return whether each attack is blocked whenever it is tried; AIMS say how often the others may pass."""
+    return [
+        Kept(f"{attack.name}: blocked", f"{hits} of {attempts}", 1 - hits / attempts, 0.0)
+        for attack, hits in zip(ATTACKS, right, strict=True)
+        if attack.right == BLOCKED
+    ]
