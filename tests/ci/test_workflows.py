@@ -155,13 +155,22 @@ def test_the_verdict_waits_for_every_other_job() -> None:
 
 
 def test_the_required_check_repeats_the_verdict() -> None:
-    """Nothing but a pass passes it: not a verdict that was never said, nor a cancelled workflow."""
+    """Nothing but a pass passes it: not a verdict that was never said, nor a cancelled workflow, nor the pass of
+    an earlier attempt, which GitHub hands over where a job that is run again says nothing."""
     job = load(ROOT / CALLER)["jobs"][VERDICT_JOB]
     (step,) = job["steps"]
     assert step["env"] == {"VERDICT": "${{ needs.hil.outputs.verdict }}"}
-    for word, status in (("pass", 0), ("fail", 1), ("", 1)):
-        done = subprocess.run(["bash", "-c", step["run"]], env={**os.environ, "VERDICT": word}, check=False)
-        assert done.returncode == status
+    for said, status in (
+        ("pass in attempt 2", 0),
+        ("pass in attempt 1", 1),
+        ("fail in attempt 2", 1),
+        ("", 1),
+    ):
+        environment = {**os.environ, "VERDICT": said, "GITHUB_RUN_ATTEMPT": "2"}
+        assert subprocess.run(["bash", "-c", step["run"]], env=environment, check=False).returncode == status
+    for name in ("plan", VERDICT_JOB):
+        words = load(ROOT / MEASURE)["jobs"][name]["outputs"]["verdict"]
+        assert "format('{0} in attempt {1}', steps.verdict.outputs.verdict, github.run_attempt)" in words
     said = load(ROOT / MEASURE)["on"]["workflow_call"]["outputs"]["verdict"]["value"]
     assert said == "${{ jobs.plan.outputs.verdict || jobs.hil-verdict.outputs.verdict }}"
 
