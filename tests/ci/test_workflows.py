@@ -155,8 +155,8 @@ def test_the_verdict_waits_for_every_other_job() -> None:
 
 
 def test_the_required_check_repeats_the_verdict() -> None:
-    """Nothing but a pass passes it: no verdict that was never said, no cancelled workflow, and not the pass of
-    an earlier attempt, which GitHub hands over where a job that is run again says none."""
+    """Nothing but a pass passes it: no verdict that was never said, no cancelled workflow, and not the pass
+    of an earlier attempt, which GitHub hands over where a job that is run again says none."""
     job = load(ROOT / CALLER)["jobs"][VERDICT_JOB]
     (step,) = job["steps"]
     assert step["env"] == {"VERDICT": "${{ needs.hil.outputs.verdict }}"}
