@@ -123,7 +123,7 @@ def not_planned(cases: Sequence[str], boards: Sequence[str], rack: Path) -> Wron
             wrong[case] = found.strip() or "no plan"
     for board in boards:
         found = _hil("plan", "--rack", str(rack), "--suite", "first", "--board", board).stdout
-        if [line.split()[0] for line in found.splitlines() if line[:1].strip()] != [board]:
+        if re.findall(r"^(\S+) \(\S+\): \d+ boot", found, re.MULTILINE) != [board]:
             wrong[board] = found.strip() or "no plan"
     return wrong
 

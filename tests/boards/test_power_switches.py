@@ -206,7 +206,7 @@ def test_a_board_that_does_not_come_back_is_named(
 def test_who_answers_is_compared_with_the_rack_file(process: BoardProcess, board: Board) -> None:
     """Chip, MAC address and flash chip are read; each that differs is in the sentence."""
     found = identify(board)
-    assert (found.chip, found.mac, found.flash) == ("esp32", MAC, "ef 4016")
+    assert (found.chip, found.mac, found.flash) == ("esp32", MAC, "ef 4018")
     check_identity(board, found)
     wrong = replace(board, chip="esp32c3", mac="02:00:00:00:00:99")
     with pytest.raises(ConfigError) as caught:
@@ -384,7 +384,7 @@ def test_a_rack_check_asks_each_board_who_it_is(process: BoardProcess, tmp_path:
     path.write_text(text)
     found = {one.subject: one for one in check_rack(load_rack(path), tmp_path / "locks", served={})}
     assert found["right"].ok, found["right"]
-    assert f"has esp32 {MAC}, flash ef 4016" in found["right"].sentence
+    assert f"has esp32 {MAC}, flash ef 4018" in found["right"].sentence
     assert not found["twice"].ok
     assert f"has esp32 {MAC}, and so has board right." in found["twice"].sentence
     assert not found["swapped"].ok
