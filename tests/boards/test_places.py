@@ -191,6 +191,40 @@ def test_who_was_faster_after_a_restart_gives_back(farm: Farm) -> None:
     assert "hil_claim" not in farm.client("-p", "b1", "show")
 
 
+FREE = """
+import asyncio, os, sys
+import keeper
+
+real = keeper.connect
+
+async def main(address):
+    session = await real(address, os.getpid())
+    assert await keeper.acquire(session, "b1")
+
+    async def connect(address, run_pid):
+        try:
+            return await real(address, run_pid)
+        except keeper.Refused:
+            await keeper.disconnect(session)
+            raise
+
+    keeper.connect = connect
+    await keeper.free(address, os.getpid(), ["b1"])
+    os._exit(0)
+
+asyncio.run(main(sys.argv[1]))
+"""
+
+
+@pytest.mark.slow
+def test_a_place_is_given_back_though_the_session_lingers(farm: Farm) -> None:
+    """A coordinator that has not noticed the end of a session takes no other of its name: ask again."""
+    farm.export(farm.boards_rack(1))
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "hil" / "boards" / "places")}
+    subprocess.run([LABGRID / "python", "-c", FREE, farm.address], env=environment, check=True, timeout=60)
+    assert farm.holder("b1") == "None"
+
+
 @pytest.mark.slow
 @pytest.mark.heavy
 def test_patience_is_for_coordinator_and_exporter_too(farm: Farm) -> None:

@@ -28,6 +28,8 @@ from labgrid.remote.client import ClientSession, ServerError
 from labgrid.remote.generated import labgrid_coordinator_pb2 as pb2
 
 RETRY_S = 0.5
+FREE_ATTEMPTS = 6
+CANCEL_S = 5.0  # for what holds the places to end
 MARK = ":hil."
 POWER = (  # what labgrid-client switches by itself, with a driver of labgrid's
     "NetworkPowerPort",
@@ -377,7 +379,7 @@ async def serve(request: dict[str, Any]) -> None:
     keeping = asyncio.create_task(keep(session, places, request))
     await asyncio.wait((ended, keeping), return_when=asyncio.FIRST_COMPLETED)
     keeping.cancel()
-    await asyncio.wait((keeping,))
+    await asyncio.wait((keeping,), timeout=CANCEL_S)
     await free(request["coordinator"], request["run_pid"], places)
 
 
@@ -410,13 +412,18 @@ def is_gone(error: grpc.aio.AioRpcError) -> bool:
 
 
 async def free(address: str, run_pid: int, places: list[str]) -> None:
-    """Release in a session of its own: the other may be in the middle of anything."""
-    try:
-        session = await connect(address, run_pid)
-    except Refused:
-        return  # a coordinator that is down forgets who held what
-    await release_all(session, places)
-    await disconnect(session)
+    """Release in a session of its own: the other may be in the middle of anything.
+
+    A coordinator that is down forgets who held what. One that is slow, or that has not noticed the end of the
+    other session and takes none of the same name, does not: it is asked again.
+    """
+    for _attempt in range(FREE_ATTEMPTS):
+        with suppress(Refused):
+            session = await connect(address, run_pid)
+            await release_all(session, places)
+            await disconnect(session)
+            return
+        await asyncio.sleep(RETRY_S)
 
 
 def answer(told: dict[str, object]) -> None:
