@@ -122,7 +122,7 @@ def _absolute(place: str, folder: Path) -> str:
 
 
 def read_record(record: Path) -> CMakeProject:
-    """Return what read.cmake, or a build, recorded."""
+    """Return the project that read.cmake, or a build, recorded."""
     says: dict[str, Words] = {}
     components: dict[str, Component] = {}
     left_out: list[str] = []

@@ -73,7 +73,7 @@ def run_links(url: str) -> dict[str, str]:
 
 
 def facts_of(plan: CiPlan, verdict: CiVerdict, legs: Path, source: Source) -> dict[str, Any]:
-    """Return what comment, check and summary are made of; the runs are below ``legs``."""
+    """Return the facts for comment, check and summary; the runs are below ``legs``."""
     return {
         "exit_code": int(verdict.exit_code),
         "headline": verdict.headline,

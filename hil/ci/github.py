@@ -250,7 +250,7 @@ def _send(
 
 
 def _kind(error: requests.RequestException) -> str:
-    """Return what went wrong without the address, which may hold a signature."""
+    """Name an error without the address, which may hold a signature."""
     if isinstance(error, requests.Timeout):
         return "it took too long"
     return "the connection failed" if isinstance(error, requests.ConnectionError) else type(error).__name__

@@ -20,9 +20,11 @@ from pathlib import Path
 
 from hil.base.git import git
 from hil.base.paths import PROJECT_FILE
-from hil.boards.firmware.selection import SCHEMA, compare_bundles
+from hil.boards.firmware.failure import write_failure
+from hil.boards.firmware.selection import compare_bundles, record_of
 from hil.ci.legs import IDENTICAL, compared_targets, is_unchanged_image, read_comparisons
 from hil.ci.plan import COMPARED_TARGET, EMULATED_JOB, RACK_JOBS, CiPlan, Leg
+from hil.model import BaseCause
 
 NIGHT_BOOTS = 6  # of the head and of the reference, a board
 WAIT_S = {"virtual": 60, "compare": 600, "night": 600, "rack": 2400, "night-rack": 3600}
@@ -71,8 +73,8 @@ class Workshop:
                 shutil.rmtree(into, ignore_errors=True)
         if self.plan.base and not self.plan.references and self._build_base(chip):
             compared = compare_bundles(self.bundle / "head", self.bundle / "base")
-            record = {"schema": SCHEMA, "targets": [item.to_json() for item in compared]}
-            (self.bundle / f"comparison-{chip}.json").write_text(json.dumps(record, indent=2))
+            text = json.dumps(record_of(compared), indent=2)
+            (self.bundle / f"comparison-{chip}.json").write_text(text)
         return self.comparisons()
 
     def comparisons(self) -> dict[str, str]:
@@ -182,12 +184,10 @@ class Workshop:
             shutil.rmtree(base, ignore_errors=True)
         return not failed
 
-    def _without_base(self, cause: str, sentence: str) -> None:
+    def _without_base(self, cause: BaseCause, sentence: str) -> None:
         """Record why nothing is compared, as `hil build --failure` does."""
         shutil.rmtree(self.bundle / "base", ignore_errors=True)
-        self.bundle.mkdir(parents=True, exist_ok=True)
-        record = {"schema": 1, "cause": cause, "sentence": sentence}
-        (self.bundle / _FAILURE).write_text(json.dumps(record))
+        write_failure(self.bundle / _FAILURE, cause, sentence)
         print(f"{sentence}; limits alone are judged")
 
     def _build(self, chip: str, tree: Path, into: Path, more: Sequence[str]) -> int:

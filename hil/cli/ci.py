@@ -34,10 +34,8 @@ from hil.cli.ci_steps import (
     write_outputs,
 )
 from hil.cli.ci_verdict import comment_command, issues_command, verdict_command
-from hil.cli.options import DEFAULT_OUT, F
+from hil.cli.options import DEFAULT_OUT, FOLDER, F
 from hil.store import ended
-
-FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
 @click.group("ci")

@@ -14,7 +14,7 @@ from hil.base.untrusted import terminal_page
 from hil.ci import summary
 from hil.ci.github import DEFAULT_API, GitHub
 from hil.ci.racks import Job, jobs_of
-from hil.cli.options import DEFAULT_OUT
+from hil.cli.options import DEFAULT_OUT, FOLDER
 
 # where the steps of a workflow run hand things on: plan.json, bundle/, legs/, verdict/
 CI = Path(os.environ.get("HIL_CI") or DEFAULT_OUT / "ci")
@@ -29,13 +29,13 @@ plan_option = click.option(
 legs_option = click.option(
     "--legs",
     "legs_path",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     default=CI / "legs",
     help="Folder with one folder a leg. [default: out/ci/legs]",
 )
 bundle_option = click.option(
     "--bundle",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     default=CI / "bundle",
     help="Folder of what `hil ci build` built. [default: out/ci/bundle]",
 )

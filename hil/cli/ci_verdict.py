@@ -35,9 +35,9 @@ from hil.cli.ci_steps import (
     summarise,
     write_outputs,
 )
+from hil.cli.options import FOLDER
 from hil.store import ended
 
-FOLDER = click.Path(path_type=Path, file_okay=False)
 _MOST_BYTES = 64 * 1024 * 1024
 
 
@@ -55,7 +55,7 @@ _MOST_BYTES = 64 * 1024 * 1024
 )
 @click.option(
     "--folder",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     metavar="DIR",
     help="Instead of a run: plan.json and legs/ of this machine, such as out/ci. Needs --dry-run.",
 )

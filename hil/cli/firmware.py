@@ -12,7 +12,7 @@ from hil.base.errors import ConfigError
 from hil.boards.firmware.bundle import DIGESTS, NO_IDF, Digests
 from hil.boards.firmware.revision import Ruler
 from hil.boards.firmware.ruler import RULER_LOG
-from hil.boards.firmware.selection import SCHEMA, TargetComparison, compare_bundles, verify_bundle
+from hil.boards.firmware.selection import TargetComparison, compare_bundles, record_of, verify_bundle
 from hil.boards.firmware.size import Line, Sizes, read_sizes, table
 
 _PATH = click.Path(path_type=Path)
@@ -39,8 +39,7 @@ def compare_command(head: Path, base: Path, *, as_json: bool) -> None:
     """Say for each target whether HEAD and BASE flash the same bytes. Exit 0 either way."""
     comparisons = compare_bundles(head, base)
     if as_json:
-        record = {"schema": SCHEMA, "targets": [item.to_json() for item in comparisons]}
-        click.echo(json.dumps(record, indent=2))
+        click.echo(json.dumps(record_of(comparisons), indent=2))
         return
     for item in comparisons:
         click.echo(_sentence(item))

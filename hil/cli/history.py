@@ -20,7 +20,7 @@ from hil.base.project import product_here
 from hil.base.units import QuantityError, Unit, find_unit, format_value, unit_of
 from hil.ci.night import add_runs
 from hil.cli.ci_steps import legs_option, say
-from hil.cli.options import aligned, history_option
+from hil.cli.options import FOLDER, aligned, history_option
 from hil.history import branch, load
 from hil.history.branch import BRANCH, with_token
 from hil.history.export import write_csv
@@ -33,7 +33,6 @@ from hil.model import IMPORTED, SeriesId
 from hil.store import read_run
 from hil.store.files import disk_error
 
-FOLDER = click.Path(path_type=Path, file_okay=False)
 STDOUT = Path("-")
 MOST_SESSIONS = 40
 MOST_NAMES = 5

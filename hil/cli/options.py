@@ -19,6 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 DEFAULT_RACK = PROJECT_RACK if PROJECT_RACK.is_file() else TOOL_RACKS / "virtual.yaml"
 DEFAULT_OUT = PROJECT_ROOT / "out"
+FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
 def rack_option(function: F) -> F:
@@ -33,7 +34,7 @@ def rack_option(function: F) -> F:
 def out_option(function: F) -> F:
     return click.option(
         "--out",
-        type=click.Path(path_type=Path, file_okay=False),
+        type=FOLDER,
         default=DEFAULT_OUT,
         help="Where results are. [default: out]",
     )(function)
@@ -53,7 +54,7 @@ def history_option(function: F) -> F:
     return click.option(
         "--history",
         "history_folder",
-        type=click.Path(path_type=Path, file_okay=False),
+        type=FOLDER,
         default=default_history,
         help="Folder of the history. [default: out/history, or [keep] history of hil.toml]",
     )(function)

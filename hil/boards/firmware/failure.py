@@ -53,10 +53,15 @@ def told(path: Path | None) -> Iterator[None]:
         yield
     except HilError as error:
         cause: BaseCause = "sources" if isinstance(error, RefusedSourcesError) else "unknown"
-        content = {"schema": SCHEMA, "cause": cause, "sentence": error.sentence}
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, json.dumps(content, indent=2, ensure_ascii=False).encode() + b"\n")
+        write_failure(path, cause, error.sentence)
         raise
+
+
+def write_failure(path: Path, cause: BaseCause, sentence: str) -> None:
+    """Write what read_failure() reads."""
+    content = {"schema": SCHEMA, "cause": cause, "sentence": sentence}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(path, json.dumps(content, indent=2, ensure_ascii=False).encode() + b"\n")
 
 
 def read_failure(path: Path) -> tuple[BaseCause, str]:

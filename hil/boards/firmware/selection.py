@@ -6,7 +6,7 @@ Whether two bundles put the same bytes on a board; where they do, there is nothi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -182,6 +182,11 @@ class TargetComparison:
             "base": _facts(self.base),
             "differing": list(self.differing),
         }
+
+
+def record_of(compared: Iterable[TargetComparison]) -> dict[str, Any]:
+    """Return comparisons as `hil firmware compare --json` prints them, for workflows."""
+    return {"schema": SCHEMA, "targets": [item.to_json() for item in compared]}
 
 
 def compare_bundles(head: Path, base: Path) -> tuple[TargetComparison, ...]:

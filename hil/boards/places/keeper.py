@@ -424,6 +424,8 @@ async def free(address: str, run_pid: int, places: list[str]) -> None:
             await disconnect(session)
             return
         await asyncio.sleep(RETRY_S)
+    names = ", ".join(places)
+    say(f"the labgrid coordinator {address} does not answer: {names} may stay taken until the next run here.")
 
 
 def answer(told: dict[str, object]) -> None:

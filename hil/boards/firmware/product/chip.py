@@ -70,7 +70,7 @@ def build_for_chip(
 
 
 def _options(own: Path, target: str, more: Path | None) -> str:
-    """Return what the sdkconfig begins with: the project's own, where it is of this target, and ``more``."""
+    """Return the text of a new sdkconfig: the project's own, where it is of this target, then ``more``."""
     text = own.read_text(encoding="utf-8") if own.is_file() else ""
     if text and assigned(own).get("IDF_TARGET", '"esp32"') != f'"{target}"':
         text = ""

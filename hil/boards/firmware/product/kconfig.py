@@ -72,7 +72,7 @@ def read_options(project: Project, *, chip: str, say: Say, sdkconfig: Path | Non
 
 
 def assigned(path: Path) -> dict[str, str]:
-    """Return what a file ``sdkconfig`` or ``sdkconfig.defaults`` sets, as written; n for what is not set."""
+    """Return the options of a file ``sdkconfig`` or ``sdkconfig.defaults`` as written; n for "is not set"."""
     text = path.read_text(encoding="utf-8")
     return {found[1] or found[3]: found[2] or "n" for found in _SET.finditer(text)}
 
