@@ -39,7 +39,6 @@ _FEWEST_RESAMPLES = 2_000
 _MOST_RESAMPLES = 20_000
 _RESAMPLES_BEYOND_BOUND = 20
 _CHUNK_VALUES = 2_000_000
-_MOST_DRAWN_WHOLE = 800  # samples: of a tail of more, resamples are drawn by their largest values alone
 _SURE_DEVIATIONS = 8.0
 _MOST_BOUNDS = 256
 _TAIL_SHARES = (0.95, 0.96, 0.97, 0.98, 0.99)
@@ -196,46 +195,33 @@ def tail5_interval(
 
     tail5 is the mean of the quantiles above 95 %, and those from 95 to 96 % are p95 at least, and so on: the
     mean of the lower bounds of p95 … p99, each at a fifth of ``alpha``, is a lower bound of tail5 at any
-    alpha. The upper bound is the bootstrap's, see _bootstrap_interval(): do not rely on it.
+    alpha. The upper bound is a bootstrap's, see _bootstrap_interval(): do not rely on it.
     """
-    size = tail_size(len(values))
-
-    def rows_tail5(rows: np.ndarray) -> np.ndarray:
-        slowest = np.partition(rows, rows.shape[1] - size, axis=1)[:, -size:]
-        return np.asarray(slowest.mean(axis=1))
-
     each = alpha / len(_TAIL_SHARES)
     low = mean([quantile_interval(values, share, each, done_us).low for share in _TAIL_SHARES])
-    if len(values) > _MOST_DRAWN_WHOLE:
-        return Interval(low, _long_tail_high(values, size, rows_tail5, alpha, seed_text))
-    return Interval(low, _bootstrap_interval(values, rows_tail5, alpha, seed_text).high)
+    return Interval(low, _tail5_high(values, alpha, seed_text))
 
 
-def _long_tail_high(
-    values: Sequence[float],
-    size: int,
-    rows_tail5: Callable[[np.ndarray], np.ndarray],
-    alpha: float,
-    seed_text: str,
-) -> float:
-    """Return the upper bound of _bootstrap_interval(), for a tenth of its work.
+def _tail5_high(values: Sequence[float], alpha: float, seed_text: str) -> float:
+    """Return the quantile 1 - ``alpha`` of tail5 over resamples of single samples.
 
-    Of a resample only its ``size`` largest values count. They are among the values at the top, so many of
-    which are drawn (binomial) that fewer than ``size`` are out of the question.
+    Of a resample only its largest values count. They are among the values at the top, so many of which are
+    drawn (binomial) that too few are out of the question; the others are not drawn.
     """
+    size = tail_size(len(values))
     data = np.sort(np.asarray(values, dtype=np.float64))
-    reach = math.ceil(size + _SURE_DEVIATIONS * math.sqrt(2 * size))
-    top = data[-reach:]
+    top = data[-math.ceil(size + _SURE_DEVIATIONS * math.sqrt(2 * size)) :]
     resamples = _resamples(alpha)
     random = np.random.RandomState(_seed(seed_text))
-    drawn = np.maximum(random.binomial(len(data), reach / len(data), size=resamples), size)
+    drawn = np.maximum(random.binomial(len(data), len(top) / len(data), size=resamples), size)
     columns = np.arange(drawn.max())
     chunk = max(1, _CHUNK_VALUES // len(columns))
     parts = []
     for start in range(0, resamples, chunk):
         counts = drawn[start : start + chunk, np.newaxis]
-        rows = top[random.randint(0, reach, size=(len(counts), len(columns)))]
-        parts.append(rows_tail5(np.where(columns < counts, rows, -np.inf)))
+        rows = top[random.randint(0, len(top), size=(len(counts), len(columns)))]
+        rows = np.where(columns < counts, rows, -np.inf)
+        parts.append(np.partition(rows, rows.shape[1] - size, axis=1)[:, -size:].mean(axis=1))
     return float(np.quantile(np.concatenate(parts), 1.0 - alpha))
 
 

@@ -101,15 +101,16 @@ def test_bootstrap_intervals_depend_on_values_and_seed_alone() -> None:
     assert first.low <= stats.tail5(values) <= first.high
 
 
-def test_the_bootstrap_of_a_long_tail_says_what_the_whole_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawn by its largest values alone, tail5 of 1,000 samples has the same upper bound, within 1 %."""
-    values = list(np.exp(0.4 * np.random.RandomState(8).standard_normal(1000)))
-    quick = stats.tail5_interval(values, 0.005, "run/series")
-    assert stats.tail5_interval(values[::-1], 0.005, "run/series") == quick
-    monkeypatch.setattr(stats, "_MOST_DRAWN_WHOLE", 1000)
-    whole = stats.tail5_interval(values, 0.005, "run/series")
-    assert quick.low == whole.low
-    assert quick.high == pytest.approx(whole.high, rel=0.01)
+@pytest.mark.parametrize("samples", [1, 20, 60, 1000])
+def test_the_bootstrap_of_a_tail_is_that_of_whole_resamples(samples: int) -> None:
+    """Drawn by its largest values alone, tail5 has the upper bound of whole resamples, within 1.5 %."""
+    random = np.random.RandomState(8)
+    values = np.exp(0.4 * random.standard_normal(samples))
+    size = stats.tail_size(samples)
+    whole = np.sort(values[random.randint(0, samples, size=(4000, samples))], axis=1)[:, -size:].mean(axis=1)
+    interval = stats.tail5_interval(list(values), 0.05, "run/series")
+    assert interval.high == pytest.approx(np.quantile(whole, 0.95), rel=0.015)
+    assert stats.tail5_interval(list(values[::-1]), 0.05, "run/series") == interval
 
 
 @pytest.mark.slow
