@@ -10,6 +10,7 @@ run died. It stands on labgrid's ClientSession: what labgrid-client prints is fo
 from __future__ import annotations
 
 import asyncio
+import functools
 import getpass
 import json
 import logging
@@ -62,6 +63,7 @@ def scope() -> str:
     return f"{Path('/proc/self/ns/pid').readlink().name[5:-1]}-{boot}"
 
 
+@functools.cache  # the name stays when the run has ended, and its start cannot be read any more
 def holder_name(run_pid: int) -> tuple[str, str]:
     """Return host and user under which this process acquires for a run: no two leases ever have the same."""
     process = f"{run_pid}.{start_ticks(run_pid)}.{scope()}.{os.getpid()}"
