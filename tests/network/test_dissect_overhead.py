@@ -189,7 +189,8 @@ def test_isolated_publishes_cost_what_their_protocols_say(lab: DissectLab, times
     assert parts["handshake"] == 3 * (2 * (54 + syn_options) + headers)
     assert parts["connect"] == 3 * (headers + 14 + len(CLIENT_ID))
     assert (parts["connack"], parts["disconnect"]) == (3 * (headers + 4), 3 * (headers + 2))
-    assert parts["fin"] == 3 * 3 * headers
+    # a busy host may acknowledge the end of the other side before its own end is ready
+    assert parts["fin"] in [count * headers for count in range(3 * 3, 3 * 4 + 1)]
     assert parts["publish_payload"] == 5 * (100 + 100 + 10_240)
     assert parts["publish_header"] == 5 * (3 * publish_header + 2 * 2 + 1)  # packet ids, a longer length
     assert [parts[kind] for kind in ("puback", "pubrec", "pubrel", "pubcomp")] == [5 * 4] * 4

@@ -118,12 +118,14 @@ def test_a_board_that_serves_keeps_its_own_rows(lab: IperfLab) -> None:
 
 
 def test_a_board_that_receives_in_reverse_keeps_its_own_rows(lab: IperfLab) -> None:
-    """The board is the client and receives (-R): what the host sent is what the capture holds."""
+    """The board is the client and receives (-R): what the host sent, also again, is what the capture holds."""
     outcome = lab.measure_client(lab.place(reverse=1, length_bytes=1000), "-R", "-t", "1", "-l", "1000")
     facts = outcome.environment
     assert facts["receiver"] == "board"
-    assert facts["sent_bytes"] == facts["capture_payload_bytes"]
-    assert facts["retransmits_count"] == facts["capture_retransmissions_count"] == 0
+    again_bytes = int(facts["capture_payload_bytes"] or 0) - int(facts["sent_bytes"] or 0)
+    again = int(facts["capture_retransmissions_count"] or 0)  # none, but where the host stands still
+    assert again_bytes >= 0
+    assert (again_bytes > 0) == (again > 0) == (int(facts["retransmits_count"] or 0) > 0)
     assert f"{facts['sent_bytes']} Bytes" in lab.board_said()
 
 
