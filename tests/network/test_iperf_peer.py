@@ -118,7 +118,7 @@ def test_a_board_that_serves_keeps_its_own_rows(lab: IperfLab) -> None:
 
 
 def test_a_board_that_receives_in_reverse_keeps_its_own_rows(lab: IperfLab) -> None:
-    """The board is the client and receives (-R): what the host sent, also again, is what the capture holds."""
+    """The board is the client and receives (-R): what the host sent, also again, the capture holds."""
     outcome = lab.measure_client(lab.place(reverse=1, length_bytes=1000), "-R", "-t", "1", "-l", "1000")
     facts = outcome.environment
     assert facts["receiver"] == "board"
