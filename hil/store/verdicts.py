@@ -41,7 +41,7 @@ def parse_verdict(path: Path, content: bytes) -> Verdict:
         stored = decode(content)
         if isinstance(stored, dict):
             refuse_newer(stored.get("schema"), SCHEMA_VERSION, str(path))
-        verdict = build(Verdict, _without_former(_without_expected(stored)))
+        verdict = build(Verdict, _without_expected(stored))
         _check(verdict)
     except ValueError as error:
         raise no_verdict(path, str(error)) from error
@@ -54,27 +54,6 @@ def _without_expected(stored: Any) -> Any:
         return stored  # which build() refuses by name
     not_run = [without_expected(item) if isinstance(item, dict) else item for item in stored["not_run"]]
     return {**stored, "not_run": not_run}
-
-
-# What verdicts said before boots were left out in place of boards: runs of then are still judged and shown.
-_FORMER = {"odd_boards", "drift"}
-
-
-def _without_former(stored: Any) -> Any:
-    """Return the JSON value of a verdict without the keys that older ones have in their comparisons."""
-    if not isinstance(stored, dict) or not isinstance(stored.get("compared"), list):
-        return stored
-    compared = [_kept(item) for item in stored["compared"]]
-    for item in compared:
-        if isinstance(item, dict) and isinstance(item.get("effects"), list):
-            item["effects"] = [_kept(effect) for effect in item["effects"]]
-    return {**stored, "compared": compared}
-
-
-def _kept(item: Any) -> Any:
-    if not isinstance(item, dict):
-        return item  # which build() refuses by name
-    return {key: value for key, value in item.items() if key not in _FORMER}
 
 
 def status_of(info: Mapping[str, Any], verdict: Verdict) -> ExitCode:

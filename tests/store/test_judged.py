@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import datetime
-import json
 import shlex
 from dataclasses import replace
 from pathlib import Path
@@ -15,10 +14,9 @@ import pytest
 from hil.base.errors import ConfigError
 from hil.model import Fault, NotRun, Verdict
 from hil.store import JudgedRun, RunDirectory, read_judged_run, read_run, require_verdict
-from hil.store.verdicts import no_verdict, parse_verdict, read_verdict, status_of
+from hil.store.verdicts import no_verdict, status_of
 from hil.thresholds import load, own_limits, own_limits_of
 from tests.history.unchanged_runs import compared
-from tests.lab import ROOT
 from tests.make_records import RUN_ID, publish_record, publish_thresholds
 from tests.reports.allure_runs import judged
 
@@ -50,22 +48,6 @@ def test_limits_are_those_that_the_run_keeps_as_of_its_day(tmp_path: Path) -> No
     assert own_limits_of(run, "publish").suppressions
     with pytest.raises(ConfigError, match=r"thresholds/jitter\.yaml:1: not UTF-8 text"):
         own_limits(run)
-
-
-def test_a_verdict_of_an_older_gate_is_read() -> None:
-    """Its comparisons named odd boards and drifts; `hil gate --would-change` asks about runs of then, too."""
-    path = ROOT / "tests" / "golden" / "rendered" / "verdicts.json"
-    stored = json.loads(path.read_bytes())
-    for item in stored["compared"]:
-        item["odd_boards"] = ["e2"]
-        item["effects"] = [
-            {
-                **{key: value for key, value in effect.items() if key != "left_out"},
-                "drift": "drifts: +2 % a boot",
-            }
-            for effect in item["effects"]
-        ]
-    assert parse_verdict(path, json.dumps(stored).encode()) == read_verdict(path)
 
 
 def test_a_run_that_was_cut_off_has_no_verdict(tmp_path: Path) -> None:
