@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+
+from msgspec.structs import astuple
 
 from hil.boards.health.quarantine import describe
 from hil.boards.health.types import Quarantine
 from hil.model import NotRun, Verdict
 from hil.reports.kinds import kind_remark, unreal
-from hil.store.run_info import is_unchanged
+from hil.store.run_info import RunInfo, is_unchanged
 
 UNCHANGED_REMARK = (
     "The firmware was compared with itself: what is blocked here is blocked falsely, and blocks nothing."
@@ -43,13 +44,10 @@ class BoardCases:
         return f"{self.board} ({self.kind})" if self.kind else self.board
 
 
-def boards_of(info: Mapping[str, Any], verdict: Verdict) -> list[BoardCases]:
+def boards_of(info: RunInfo, verdict: Verdict) -> list[BoardCases]:
     """Return the boards of a run, sorted: those that run.json names, and those that its verdict does."""
     natures: dict[str, tuple[str, str]] = {item.board: (item.kind, item.target) for item in verdict.series}
-    natures |= {
-        str(board.get("id")): (str(board.get("kind", "")), str(board.get("target", "")))
-        for board in info.get("boards", [])
-    }
+    natures |= {board.id: (board.kind, board.target) for board in info.boards}
     named = {fault.board for fault in verdict.faults} | {item.board for item in verdict.not_run}
     cases: dict[str, set[str]] = {}
     for item in verdict.series:
@@ -70,19 +68,17 @@ def _cases_of(board: str, nature: tuple[str, str], verdict: Verdict, judged: set
     return BoardCases(board, *nature, *map(frozenset, (measured, faulted, not_run, ruled_out)))
 
 
-def unreal_kinds(info: Mapping[str, Any], verdict: Verdict) -> tuple[str, ...]:
+def unreal_kinds(info: RunInfo, verdict: Verdict) -> tuple[str, ...]:
     """Return the kinds of the run's boards that are no silicon, also where nothing was measured."""
     return unreal(board.kind for board in boards_of(info, verdict))
 
 
-def noise_remark(info: Mapping[str, Any]) -> str:
+def noise_remark(info: RunInfo) -> str:
     """Return "Simulated noise: profile typical (…)." where run.json says that there was some, else ""."""
-    noise = info.get("noise") or {}
-    words = noise.get("description") or noise.get("profile")
-    return f"Simulated noise: {words}." if words else ""
+    return f"Simulated noise: {info.noise.description}." if info.noise else ""
 
 
-def remarks(info: Mapping[str, Any], verdict: Verdict) -> list[str]:
+def remarks(info: RunInfo, verdict: Verdict) -> list[str]:
     """Return what stands wherever figures of the run do: that they are virtual or emulated, that noise is
     simulated, that nothing was changed, what the rack's check is worth, which boards are in quarantine."""
     kinds = unreal_kinds(info, verdict)
@@ -95,24 +91,21 @@ def remarks(info: Mapping[str, Any], verdict: Verdict) -> list[str]:
     return [*(remark for remark in found if remark), *_quarantine_remarks(info)]
 
 
-def standing_remark(info: Mapping[str, Any]) -> str:
+def standing_remark(info: RunInfo) -> str:
     """Return why a rack's check is advisory or not fit, "" where it is qualified or run.json does not say."""
-    known = info.get("standing", {})
-    state = known.get("state")
-    rack = f"rack {info.get('rack', '')}"
-    if state == "not fit":
-        return f"Not fit: {rack} blocks unchanged firmware more often than it may (hil rack qualify)."
-    if state != "advisory":
+    known, rack = info.standing, f"rack {info.rack}"
+    if known is None or known.state == "qualified":
         return ""
-    count, needed = known.get("judgements"), known.get("needed")
-    has = "no history at hand tells how" if count is None else f"{count} of {needed} judgements tell how"
-    return f"Advisory: {has} {rack} judges unchanged firmware (hil rack qualify)."
+    if known.state == "not fit":
+        return f"Not fit: {rack} blocks unchanged firmware more often than it may (hil rack qualify)."
+    count = known.judgements
+    has = "no history at hand tells" if count is None else f"{count} of {known.needed} judgements tell"
+    return f"Advisory: {has} how {rack} judges unchanged firmware (hil rack qualify)."
 
 
-def _quarantine_remarks(info: Mapping[str, Any]) -> list[str]:
+def _quarantine_remarks(info: RunInfo) -> list[str]:
     """Return "Board v3 took no part: quarantined since … by anna: …." of each one."""
-    keys = ("board", "since_utc", "who", "why")
-    found = [Quarantine(*(str(one.get(key, "")) for key in keys)) for one in info.get("quarantined", [])]
+    found = [Quarantine(*astuple(one)) for one in info.quarantined]
     return [f"Board {one.board} took no part: {describe(one)}." for one in found]
 
 

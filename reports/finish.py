@@ -9,13 +9,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
+
 from hil.base.errors import HilError
 from hil.boards.health import HEALTH_FILE
 from hil.boards.health.quarantine import Watch
 from hil.history import history_of
 from hil.history.judgements import JUDGEMENTS_FILE
 from hil.history.loading import segment_paths
-from hil.history.nightly.event_lines import noted_changes
 from hil.reports import allure, history, plain, pushgateway, site
 from hil.reports.crashes import crashes_in
 from hil.reports.studies import build as reproduction
@@ -23,7 +24,7 @@ from hil.reports.studies.document import Document
 from hil.reports.summary import render_markdown
 from hil.reports.trend import Trend
 from hil.reports.trend.happenings import changes_beside
-from hil.store import JudgedRun, RunDirectory, read_judged_run
+from hil.store import JudgedRun, Reported, RunDirectory
 from hil.store.files import short_path
 from hil.store.run_info import is_unchanged
 
@@ -58,6 +59,11 @@ class Reporting:
     changes: Sequence[str] = ()
     warnings: list[str] = field(default_factory=list)
 
+    def noted(self) -> Reported:
+        """Return what the run's folder says of it."""
+        warnings, changes = tuple(self.warnings), tuple(self.changes)
+        return Reported(report=self.report or "", warnings=warnings, changes=changes)
+
     def attempt(self, what: str, step: Callable[[], _Result]) -> _Result | None:
         """Return what ``step`` returns; whatever it raises is a warning, for the verdict stands."""
         try:
@@ -74,17 +80,13 @@ def sentence_of(error: Exception) -> str:
     return f"internal error, {type(error).__name__}: {error}."
 
 
-def finish(directory: RunDirectory, options: ReportOptions, *, say: Callable[[str], None]) -> Reporting:
-    """Complete and publish what a judged run left; note in run.json where the report is and what failed.
+def finish(run: JudgedRun, options: ReportOptions, *, say: Callable[[str], None]) -> Reporting:
+    """Complete and publish what a judged run left; note in its folder where the report is and what failed.
 
-    The run is read once, for all of them; one that cannot be read is one warning, and no report. The summary
-    is there before anything else, for an interrupt may end this at any time.
+    The summary is there before anything else, for an interrupt may end this at any time.
     """
     done = Reporting()
-    read = done.attempt("reports", lambda: read_judged_run(directory.path))
-    if read is None:
-        return done
-    run = _note(directory, read, done)
+    _note(run, done)
     done.attempt("Allure results", lambda: allure.complete_results(run))
     done.attempt("plain files", lambda: plain.write_plain(run))
     documents = done.attempt("reproduction", lambda: reproduction.reproduce_suite(run))
@@ -97,19 +99,19 @@ def finish(directory: RunDirectory, options: ReportOptions, *, say: Callable[[st
     if options.pushgateway and not is_unchanged(run.info):  # a false block is nothing to be woken for
         done.attempt("Pushgateway", lambda: _push(options.pushgateway, run, done))
     trend = None
-    if options.site or segment_paths(history_of(options.out), [str(run.info.get("rack", ""))]):
+    if options.site or segment_paths(history_of(options.out), [run.info.rack]):
         say("Looking for changes in the history")
         trend = done.attempt("trend", lambda: site.trend_for([run], history_of(options.out)))
     if trend:
         done.changes = changes_beside(trend.data["events"], run.info)
     anew = done.warnings or done.changes
-    noted = _note(directory, run, done) if anew else run  # the report shows the summary
+    noted = _note(run, done) if anew else run  # the report shows the summary
     if options.site:
         say("Building the report")
         build = functools.partial(site.build_site, options.out, [noted], keep_newer=True, trend=trend)
         index = done.attempt("report", build)
         done.report = short_path(index) if index else None
-        _note(directory, noted, done)
+        _note(noted, done)
     return done
 
 
@@ -124,45 +126,43 @@ def _push(url: str, run: JudgedRun, done: Reporting) -> None:
     done.warnings += [warning] if warning else []
 
 
-def _note(directory: RunDirectory, run: JudgedRun, done: Reporting) -> JudgedRun:
-    """Write run.json and the summary, and return the run with that run.json.
+def _note(run: JudgedRun, done: Reporting) -> JudgedRun:
+    """Write what has become of the reports, and the summary; return the run with it.
 
     What fails is a warning that only the caller can show.
     """
-    reporting: dict[str, object] = {"report": done.report, "warnings": list(done.warnings)}
-    reporting |= {"changes": list(done.changes)} if done.changes else {}
-    noted = replace(run, info={**run.info, "reporting": reporting})
-
-    def write() -> None:
-        directory.write_info(noted.info)
-        write_summary(directory, noted)
-
-    done.attempt("summary", write)
+    noted = replace(run, reported=done.noted())
+    done.attempt("summary", lambda: _write_reported(noted))
     return noted
 
 
 def with_changes(run: JudgedRun, trend: Trend) -> JudgedRun:
-    """Note what a trend has open beside a run in its run.json and summary, where they lack it.
+    """Note what a trend has open beside a run in its folder and summary, where they lack it.
 
     A night in CI is measured where no history is; whoever reports it there has one. Raises RigError where the
     disk does not take it.
     """
-    changes = changes_beside(trend.data["events"], run.info)
-    if not changes or changes == noted_changes(run.info):
+    changes = tuple(changes_beside(trend.data["events"], run.info))
+    if not changes or changes == run.reported.changes:
         return run
-    noted = replace(
-        run, info={**run.info, "reporting": {**run.info.get("reporting", {}), "changes": changes}}
-    )
-    directory = RunDirectory.open(run.path)
-    directory.write_info(noted.info)
-    write_summary(directory, noted)
+    noted = replace(run, reported=msgspec.structs.replace(run.reported, changes=changes))
+    _write_reported(noted)
     return noted
 
 
-def write_summary(directory: RunDirectory, run: JudgedRun) -> None:
+def _write_reported(run: JudgedRun) -> None:
+    RunDirectory(run.path).write_reported(run.reported)
+    write_summary(run)
+
+
+def write_summary(run: JudgedRun) -> None:
     """Write the run's summary.md. Raises RigError where the disk does not take it."""
-    crashes = crashes_in(run.path)
     markdown = render_markdown(
-        run.info, run.verdict, run.records, run_path=short_path(run.path), crashes=crashes
+        run.info,
+        run.verdict,
+        run.records,
+        run_path=short_path(run.path),
+        crashes=crashes_in(run.path),
+        reported=run.reported,
     )
-    directory.write_summary(markdown)
+    RunDirectory(run.path).write_summary(markdown)

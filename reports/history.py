@@ -19,9 +19,9 @@ from hil.base.flock import wait_for_lock
 from hil.base.schema import check_schema
 from hil.boards import health
 from hil.history import judgements
-from hil.model import SeriesId, SeriesVerdict, Verdict
+from hil.model import SeriesVerdict
 from hil.reports import rows
-from hil.store import JudgedRun, StoredRun, time_in
+from hil.store import JudgedRun, StoredRun
 from hil.store.files import disk_error, replace_file
 from hil.store.jsonl import parse_line, read_jsonl
 from hil.store.run_info import measured_commit
@@ -104,22 +104,23 @@ def write_history(history: Path, lines: Iterable[_Line]) -> None:
 def line_of(run: JudgedRun) -> _Line:
     """Return what the history keeps of a run."""
     info, verdict = run.info, run.verdict
-    git = info.get("git", {}) if measured_commit(info) == info.get("git", {}).get("commit") else {}
+    own = measured_commit(info) == info.git.commit
+    words = {"title": info.git.title, "author": info.git.author} if own else {}
     return {
         "schema": HISTORY_SCHEMA,
         "run_id": run.run_id,
-        "started_utc": info.get("started_utc") or time_in(run.run_id),
+        "started_utc": info.started_utc,
         "commit": measured_commit(info),
-        **{key: git[key] for key in ("title", "author") if git.get(key)},
-        "dirty": bool(info.get("git", {}).get("dirty")),
-        "trigger": info.get("trigger", "local"),
-        **({"product": info["product"]} if info.get("product") else {}),
-        "rack": info.get("rack") or rack_of(verdict),
-        "profile": info.get("profile") or "",
-        "suite": info.get("suite", ""),
+        **{key: text for key, text in words.items() if text},
+        "dirty": info.git.dirty,
+        "trigger": info.trigger,
+        **({"product": info.product} if info.product else {}),
+        "rack": info.rack,
+        "profile": info.profile,
+        "suite": info.suite,
         "outcome": verdict.outcome,
         "exit_code": verdict.exit_code,
-        "url": info.get("ci", {}).get("url", ""),
+        "url": info.ci.url,
         "cases": _cases(verdict.series),
     }
 
@@ -232,8 +233,3 @@ def _checked(line: dict[str, Any]) -> _Line:
 
 def _dump(line: _Line) -> str:
     return json.dumps(line, ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n"
-
-
-def rack_of(verdict: Verdict) -> str:
-    """Return the rack that a verdict's series name; "" where there is none."""
-    return SeriesId.parse(verdict.series[0].series_id).rack if verdict.series else ""

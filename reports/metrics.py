@@ -19,7 +19,6 @@ import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
@@ -32,6 +31,7 @@ from hil.metrics.metric import STATISTICS, name_of
 from hil.model import ComparedSeries, SeriesVerdict, Verdict, bench_of
 from hil.reports import rows
 from hil.reports.names import Named
+from hil.store import RunInfo
 from hil.store.run_info import measured_commit, utc_now
 
 # dimension → our base unit, how many of it are one of Prometheus', the ending of Prometheus' name
@@ -189,25 +189,24 @@ def group_name(rack: str, board: str, product: str) -> str:
     return f"{place} with {product}" if product else place
 
 
-def board_groups(info: Mapping[str, Any], verdict: Verdict) -> list[Group]:
+def board_groups(info: RunInfo, verdict: Verdict) -> list[Group]:
     """Return one group a planned board, those that measured nothing included; ``info`` is run.json."""
-    planned = {board["id"]: (board["kind"], board["target"]) for board in info.get("boards", [])}
+    planned = {board.id: (board.kind, board.target) for board in info.boards}
     measured = {item.board: (item.kind, item.target) for item in verdict.series}
     boards = {**planned, **measured}
-    trigger = info.get("trigger", "local")
     return [
         Group(
-            job=f"hil_{trigger}",
-            rack=str(info.get("rack") or "unknown"),
+            job=f"hil_{info.trigger}",
+            rack=info.rack,
             board=board,
             families=_families(info, verdict, board, *boards[board]),
-            product=str(info.get("product") or ""),
+            product=info.product,
         )
         for board in sorted(boards)
     ]
 
 
-def _families(info: Mapping[str, Any], verdict: Verdict, board: str, kind: str, target: str) -> Families:
+def _families(info: RunInfo, verdict: Verdict, board: str, kind: str, target: str) -> Families:
     families = Families({"kind": kind, "target": target})
     series = [item for item in verdict.series if item.board == board]
     _add_run(families, info, verdict, target)
@@ -221,29 +220,29 @@ def _families(info: Mapping[str, Any], verdict: Verdict, board: str, kind: str, 
     return families
 
 
-def _add_run(families: Families, info: Mapping[str, Any], verdict: Verdict, target: str) -> None:
-    git, ci, images = (info.get(key, {}) for key in ("git", "ci", "firmware"))  # its target's, or a variant
-    firmware = ([images[name] for name in sorted(images) if name.partition("+")[0] == target] or [{}])[0]
+def _add_run(families: Families, info: RunInfo, verdict: Verdict, target: str) -> None:
+    images = sorted(info.firmware.items())
+    image = next((image for name, image in images if name.partition("+")[0] == target), None)  # or a variant
     labels = {
-        "run_id": verdict.run_id or info.get("run_id"),
-        "product": info.get("product"),
-        "suite": info.get("suite"),
+        "run_id": verdict.run_id or info.run_id,
+        "product": info.product,
+        "suite": info.suite,
         "commit": measured_commit(info),
-        "title": git.get("title"),
-        "url": ci.get("report") or ci.get("url"),
-        "dirty": "true" if git.get("dirty") else "false",
-        "pull_request": ci.get("pull_request"),
-        "firmware": str(firmware.get("sha256", ""))[:12],
-        "idf": firmware.get("idf_version"),
-        "profile": info.get("profile"),
-        "hil": info.get("versions", {}).get("hil"),
+        "title": info.git.title,
+        "url": info.ci.report or info.ci.url,
+        "dirty": "true" if info.git.dirty else "false",
+        "pull_request": info.ci.pull_request,
+        "firmware": image.sha256[:12] if image else "",
+        "idf": image.idf_version if image else "",
+        "profile": info.profile,
+        "hil": info.versions.get("hil"),
     }
     text = "What was measured: join it for the commit; 1 always."
     families.add("hil_run_info", text, 1, **{key: str(value) for key, value in labels.items() if value})
     text = "How the whole run ended: 0 pass, 1 firmware, 2 configuration, 3 rig, 4 undecided or incomplete."
     families.add("hil_run_exit_code", text, verdict.exit_code)
-    started = _timestamp(info.get("started_utc"))
-    ended = _timestamp(info.get("lease_released_utc"))
+    started = _timestamp(info.started_utc)
+    ended = _timestamp(info.lease_released_utc)
     if started is not None:
         families.add("hil_run_timestamp_seconds", "When the run started, Unix time.", started)
     if started is not None and ended is not None:

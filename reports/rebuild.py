@@ -27,13 +27,12 @@ from hil.store import JudgedRun, RunDirectory, read_judged_run, read_run, requir
 from hil.store.files import short_path
 
 
-def write_run(directory: RunDirectory) -> None:
+def write_run(run: JudgedRun) -> None:
     """Write a judged run's summary.md, allure-results and plain files again."""
-    with _owned(f"{directory.path}"):
-        run = read_judged_run(directory.path)
+    with _owned(f"{run.path}"):
         allure.complete_results(run)
         plain.write_plain(run)
-        write_summary(directory, run)
+        write_summary(run)
 
 
 def build_report(

@@ -4,12 +4,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from hil.base.untrusted import code, fenced, markdown, title
 from hil.gate.words.banner import banner_of
-from hil.history.nightly.event_lines import noted_changes
 from hil.model import ComparedSeries, NotRun, RunRecord, SeriesVerdict, Verdict
 from hil.reports import compared, rows
 from hil.reports.boards import not_run_groups, remarks, split_not_run
@@ -18,21 +16,24 @@ from hil.reports.current_notes import current_notes
 from hil.reports.ledger import loss_lines, loss_table
 from hil.reports.names import case_name
 from hil.reports.trace_notes import trace_notes
+from hil.store import RunInfo
+from hil.store.reported import NOT_REPORTED, Reported
 
 MOST_CHARACTERS = 4000  # of a sentence: what a person reads is not cut
 
 
 def render_markdown(
-    run_info: Mapping[str, Any],
+    run_info: RunInfo,
     verdict: Verdict,
     records: Sequence[RunRecord],
     *,
     run_path: str = "",
     crashes: Sequence[Crash] = (),
+    reported: Reported = NOT_REPORTED,
 ) -> str:
     """Return summary.md; its headings stand in the order in which a person asks."""
     missing, ruled_out = split_not_run(verdict)
-    said = banner_of(verdict, noted_changes(run_info))
+    said = banner_of(verdict, reported.changes)
     parts = [
         f"# {said.title}: {code(verdict.run_id) if verdict.run_id else 'no run'}",
         _text(said.said),
@@ -48,16 +49,12 @@ def render_markdown(
             "Worth knowing",
             map(
                 _text,
-                [
-                    *verdict.warnings,
-                    *current_notes(records),
-                    *run_info.get("reporting", {}).get("warnings", []),
-                ],
+                [*verdict.warnings, *current_notes(records), *reported.warnings],
             ),
         ),
         *_list("Not run", _not_run_lines(missing)),
         *_list("Ruled out", _not_run_lines(ruled_out)),
-        *_facts(run_info, records, run_path or verdict.run_id),
+        *_facts(run_info, records, run_path or verdict.run_id, reported.report),
         *_all_series(verdict),
     ]
     return "\n\n".join(parts) + "\n"
@@ -157,22 +154,20 @@ def _fault_line(owner: str, board: str, sentence: str) -> str:
     return f"**{_text(owner)}**{f' on {code(board)}' if board else ''}: {_text(sentence)}"
 
 
-def _facts(run_info: Mapping[str, Any], records: Sequence[RunRecord], run_path: str) -> list[str]:
+def _facts(info: RunInfo, records: Sequence[RunRecord], run_path: str, report: str) -> list[str]:
     firmware = sorted({record.firmware_sha256[:12] for record in records})
-    git = run_info.get("git", {})
-    dirty = ", with changes" if git.get("dirty") else ""
-    user, host = run_info.get("user"), run_info.get("host", "?")
+    dirty = ", with changes" if info.git.dirty else ""
     facts = {
-        "suite": _value(run_info.get("suite")),
-        "product": _value(run_info.get("product")),
-        "rack": _value(run_info.get("rack")),
-        "air profile": _value(run_info.get("profile")),
-        "commit": f"{code(git['commit'][:12])}{dirty}" if git.get("commit") else "",
+        "suite": _value(info.suite),
+        "product": _value(info.product),
+        "rack": _value(info.rack),
+        "air profile": _value(info.profile),
+        "commit": f"{code(info.git.commit[:12])}{dirty}" if info.git.commit else "",
         "firmware (SHA-256)": ", ".join(map(code, firmware)),
-        "started": _value(run_info.get("started_utc")),
-        "by": f"{_text(user)} on {code(host)}" if user else "",
-        "workflow run": _value(run_info.get("ci", {}).get("url")),
-        "report": _value(run_info.get("reporting", {}).get("report")),
+        "started": _value(info.started_utc),
+        "by": f"{_text(info.user)} on {code(info.host)}" if info.user else "",
+        "workflow run": _value(info.ci.url),
+        "report": _value(report),
         "judge again": code(f"hil gate {shlex.quote(run_path)}"),
     }
     return _list("Run", [f"{name}: {value}" for name, value in facts.items() if value])

@@ -8,8 +8,7 @@ in the report.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from rich.cells import cell_len
 from rich.console import Console, RenderableType
@@ -22,7 +21,6 @@ from hil.base.errors import ExitCode
 from hil.base.git import bisect_command
 from hil.base.untrusted import terminal
 from hil.gate.words.banner import Banner, banner_of
-from hil.history.nightly.event_lines import noted_changes
 from hil.model import ComparedSeries, RunRecord, SeriesVerdict, Verdict, bench_of
 from hil.reports import compared, rows
 from hil.reports.boards import not_run_groups, remarks
@@ -30,6 +28,9 @@ from hil.reports.current_notes import current_notes
 from hil.reports.ledger import loss_total
 from hil.reports.names import case_name, human_metric
 from hil.reports.trace_notes import TraceNote, trace_notes
+from hil.store import RunInfo
+from hil.store.reported import NOT_REPORTED, Reported
+from hil.store.run_info import measured_commit
 
 _MOST_BOARDS = 4
 _MOST_FIGURES = 5
@@ -48,33 +49,32 @@ _MOST_CHARACTERS = 4000  # of a sentence: what a person reads is not cut
 
 
 def render_screen(
-    run_info: Mapping[str, Any],
+    run_info: RunInfo,
     verdict: Verdict,
     records: Sequence[RunRecord],
     *,
     run_path: str,
     console: Console,
-    report: str | None = None,
-    warnings: Sequence[str] = (),
+    reported: Reported = NOT_REPORTED,
     status: str = "",
     verbose: bool = False,
 ) -> None:
     """Print the last screen of a run: at most 23 lines of 80 columns, unless ``verbose``.
 
-    ``report`` is where the report is, if it was built, ``warnings`` what of the reports failed, and
-    ``status`` what the exit status says where it is not the verdict's own; "" where there is nothing to say.
+    ``reported`` is what became of the reports, ``status`` what the exit status says where it is not the
+    verdict's own; "" where there is nothing to say.
     """
-    said = banner_of(verdict, noted_changes(run_info))
+    said = banner_of(verdict, reported.changes)
     tail = [
-        *_next_steps(run_info, verdict),
-        _whereabouts(run_path, report),
+        *_next_steps(run_info, verdict, reported.changes),
+        _whereabouts(run_path, reported.report),
         *([Text.assemble(("Status   ", "bold"), status)] if status else []),
         *_banner(said),
     ]
     head: list[RenderableType] = [Text(_measured(run_info, records), style="dim")]
     remarked = [Text(remark, style="dim") for remark in remarks(run_info, verdict)]
     notes = [
-        *map(_warning, warnings),
+        *map(_warning, reported.warnings),
         *_notes(verdict, records, run_path, verbose=verbose),
         *remarked,
     ]
@@ -97,7 +97,7 @@ def _banner(said: Banner) -> list[RenderableType]:
     return [Rule(style=colour), Text.assemble((title, f"bold {colour}"), _plain(sentence))]
 
 
-def _next_steps(info: Mapping[str, Any], verdict: Verdict) -> list[Text]:
+def _next_steps(info: RunInfo, verdict: Verdict, changes: Sequence[str]) -> list[Text]:
     """Return what a person does next, where there is something to do but to read the report."""
     code = verdict.exit_code
     if code == ExitCode.FIRMWARE and any(map(compared.is_blocked, verdict.compared)):
@@ -106,18 +106,17 @@ def _next_steps(info: Mapping[str, Any], verdict: Verdict) -> list[Text]:
         steps = ["hil compare HEAD~1 measures the commit before on the same boards"]
     elif code == ExitCode.RIG:
         steps = ["hil doctor and hil rack check say what has to be mended"]
-    elif noted_changes(info):
+    elif changes:
         steps = ["hil changes says between which commits each change lies"]
     else:
         steps = []
     return [Text.assemble(("Next     ", "bold"), _plain(step)) for step in steps]
 
 
-def _bisect(info: Mapping[str, Any], item: ComparedSeries) -> str:
+def _bisect(info: RunInfo, item: ComparedSeries) -> str:
     """Return the command that finds the commit, where it is known which commits were compared."""
-    ci, git = info.get("ci") or {}, info.get("git") or {}
-    good, bad = str(ci.get("base_sha") or ""), str(ci.get("head_sha") or git.get("commit") or "")
-    if not good or not bad or git.get("dirty"):
+    good, bad = info.ci.base_sha, measured_commit(info)
+    if not good or not bad or info.git.dirty:
         return "docs/operate/bisect.md finds the commit"
     return f"docs/operate/bisect.md finds the commit: {bisect_command(good, bad, case_name(item))}"
 
@@ -294,16 +293,14 @@ def _warning(sentence: str) -> Text:
     return _line("? ", "yellow", sentence)
 
 
-def _measured(run_info: Mapping[str, Any], records: Sequence[RunRecord]) -> str:
+def _measured(info: RunInfo, records: Sequence[RunRecord]) -> str:
     """Return "Suite quick on rack virtual: 4 boards, 7 cases, 2,500 samples."."""
     cases = len({record.case_id for record in records})
     boards = len({record.board for record in records})
     samples = sum(record.measured_rows for record in records)
-    suite = f"Suite {run_info['suite']}" if run_info.get("suite") else "Run"
-    product = f" of {run_info['product']}" if run_info.get("product") else ""
-    rack = f" on rack {run_info['rack']}" if run_info.get("rack") else ""
+    product = f" of {info.product}" if info.product else ""
     counts = f"{_plural(boards, 'board')}, {_plural(cases, 'case')}, {samples:,} samples."
-    return _plain(f"{suite}{product}{rack}: {counts}")
+    return _plain(f"Suite {info.suite}{product} on rack {info.rack}: {counts}")
 
 
 def _plural(count: int, noun: str) -> str:

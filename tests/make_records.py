@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,10 +12,39 @@ from pathlib import Path
 
 from hil import thresholds
 from hil.model import RunRecord, Scalar
+from hil.store import RunDirectory, RunInfo
+from hil.store.codec import build
 from hil.thresholds.types import Thresholds
 
 THRESHOLDS_ROOT = Path(__file__).parent.parent / "thresholds"
 RUN_ID = "20261120T221257Z-quick-3fa9"
+_INFO: Mapping[str, object] = {
+    "run_id": RUN_ID,
+    "rack": "virtual",
+    "suite": "quick",
+    "trigger": "local",
+    "started_utc": "2026-11-20T22:12:57Z",
+    "argv": [],
+    "user": "",
+    "host": "",
+    "git": {"commit": "", "dirty": False},
+    "tool": {"version": "0.1.0", "commit": "", "dirty": False},
+    "versions": {},
+    "ci": {},
+    "boards": [],
+    "plan": {},
+    "firmware": {},
+}
+
+
+def run_info(**changes: object) -> RunInfo:
+    """Return what a run of the rack ``virtual`` says of itself; ``changes`` are keys as in run.json."""
+    return build(RunInfo, {**_INFO, **changes})
+
+
+def change_info(run: RunDirectory, **changes: object) -> None:
+    """Change keys of a stored run.json."""
+    run.end(build(RunInfo, {**json.loads((run.path / "run.json").read_bytes()), **changes}))
 
 
 @functools.cache

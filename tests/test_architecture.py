@@ -29,7 +29,7 @@ from hil.store import RunDirectory, read_judged_run
 from hil.store.journal import parse_journal
 from hil.wire.lines import parse_line
 from hil.wire.packing import unpack_columns
-from tests.make_records import publish_thresholds
+from tests.make_records import publish_thresholds, run_info
 from tests.session.fake_agent import FakeAgent, FakeConsole
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -104,7 +104,7 @@ def test_a_sample_is_the_same_at_every_step(tmp_path: Path) -> None:
     case = limits.case({})
     series = measured(case)
     assert series.columns["done_us"][-1] - series.columns["sent_us"][-1] == LATENCY_US
-    run = RunDirectory.create(tmp_path, "r")
+    run = RunDirectory.create(tmp_path, run_info(run_id="r"))
     record = recorded(run, case, series)
     run.append(record)
     (read,) = run.read().entries

@@ -8,7 +8,6 @@ are asked of git, run ids of ``hil gate``, cases and boards of ``hil run``. Exit
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import shlex
 import shutil
@@ -18,6 +17,8 @@ import tempfile
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+
+import msgspec
 
 from hil.base.paths import PROJECT_ROOT
 from hil.boards.rack import load_rack
@@ -45,8 +46,7 @@ def pages(run: Path) -> dict[str, str]:
     with tempfile.TemporaryDirectory() as folder:
         legs = Path(folder) / "legs"
         shutil.copytree(run, legs / "virtual" / run.name)
-        git = RunDirectory.open(run).read_info()["git"]
-        plan = _plan_of(git["commit"])
+        plan = _plan_of(RunDirectory.open(run).read_info().git.commit)
         facts = comment_page.facts_of(plan, conclude(plan, legs, {}), legs, comment_page.Source({}))
         comment = comment_page.render(facts, "comment")
     return {"summary.md": (run / "summary.md").read_text(encoding="utf-8"), "comment": comment}
@@ -166,7 +166,7 @@ def pasted(
     gates += [f"hil gate {shlex.quote(str(run.path.parent / one))}" for one in values.run_ids]
     status, images = int(run.verdict.exit_code), {record.firmware_sha256 for record in run.records}
     metrics = {word for item in run.verdict.series for word in (item.metric, item.clock)}
-    places, info = [*values.cases, *values.boards], json.dumps(run.info)
+    places, info = [*values.cases, *values.boards], msgspec.json.encode(run.info).decode()
     yield "git: commits, else images", values.digests, lambda: not_in_git(values.digests, images)
     yield "hil gate", gates, lambda: not_judged(gates, status)
     yield "plan of hil run: cases, boards", places, lambda: not_planned(values.cases, values.boards, rack)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from hil.base.errors import ConfigError, ExitCode, combine_exit_codes
 from hil.ci.limits import Counting, by_base
@@ -20,7 +19,7 @@ from hil.gate import judge
 from hil.gate.otherwise import judged_otherwise
 from hil.model import Comparison, Entry, NoBase, NotRun, RunRecord, Verdict
 from hil.run.plan.selection import select_cases
-from hil.store import JudgedRun
+from hil.store import JudgedRun, RunInfo
 from hil.store.run_info import planned_boots
 from hil.thresholds import among_legs, own_limits
 
@@ -85,11 +84,11 @@ SAID_IDENTICAL = (
 )
 
 
-def _boards_lost(info: Mapping[str, Any], leg: Leg, counting: Counting) -> Iterator[str]:
+def _boards_lost(info: RunInfo, leg: Leg, counting: Counting) -> Iterator[str]:
     """Yield a sentence for each board of the merge base's virtual rack that the leg was to measure."""
     if leg.job not in ("virtual", "compare"):
         return
-    measured = {(board["id"], board["target"]) for board in info["boards"]}
+    measured = {(board.id, board.target) for board in info.boards}
     for name, target in counting.boards:
         is_wanted = not leg.compares_virtually or target == COMPARED_TARGET
         if is_wanted and (name, target) not in measured:
@@ -99,22 +98,20 @@ def _boards_lost(info: Mapping[str, Any], leg: Leg, counting: Counting) -> Itera
 def _judged(
     entries: Sequence[Entry],
     limits: ByBench,
-    info: Mapping[str, Any],
+    info: RunInfo,
     planned: Mapping[tuple[str, str], int],
 ) -> Verdict:
-    return judge(entries, among_legs(limits, int(info.get("legs", 1))), planned)
+    return judge(entries, among_legs(limits, info.legs), planned)
 
 
-def _not_as_planned(
-    info: Mapping[str, Any], leg: Leg, plan: CiPlan, entries: Sequence[Entry], limits: ByBench
-) -> str:
+def _not_as_planned(info: RunInfo, leg: Leg, plan: CiPlan, entries: Sequence[Entry], limits: ByBench) -> str:
     """Return what a run left out of what the plan promised, "" where nothing."""
-    if info.get("suite") != leg.suite:
-        return f"it measured the suite {info.get('suite')!r} instead of {leg.suite!r}"
+    if info.suite != leg.suite:
+        return f"it measured the suite {info.suite!r} instead of {leg.suite!r}"
     shared = 1 if leg.job == EMULATED_JOB else plan.legs_of_alpha
-    if int(info.get("legs", 1)) > shared:  # a smaller share of alpha blocks less
-        return f"it shared alpha with {info['legs']} legs, and the plan has {shared}"
-    if not info["boards"]:
+    if info.legs > shared:  # a smaller share of alpha blocks less
+        return f"it shared alpha with {info.legs} legs, and the plan has {shared}"
+    if not info.boards:
         return "it names no board"
     compared = [entry for entry in entries if isinstance(entry, Comparison)]
     if _is_to_compare(leg, plan) and not compared and not any(isinstance(one, NoBase) for one in entries):
@@ -131,14 +128,14 @@ def _is_to_compare(leg: Leg, plan: CiPlan) -> bool:
     return leg.compares_virtually or (leg.job in ("rack", EMULATED_JOB) and plan.may_leave_out)
 
 
-def _cases_left_out(info: Mapping[str, Any], leg: Leg, entries: Iterable[Entry], limits: ByBench) -> str:
+def _cases_left_out(info: RunInfo, leg: Leg, entries: Iterable[Entry], limits: ByBench) -> str:
     """Return which cases of the suite a board neither planned nor gave a reason for, "" where none."""
     said = {(entry.board, entry.case_id) for entry in entries if isinstance(entry, NotRun)}
     cases = select_cases(limits, leg.suite)
     planned = planned_boots(info)
-    for board in info["boards"]:
-        here = [case.case_id for case in cases if board["kind"] in limits[case.bench].kinds]
-        pairs = [(str(board["id"]), case_id) for case_id in here]
+    for board in info.boards:
+        here = [case.case_id for case in cases if board.kind in limits[case.bench].kinds]
+        pairs = [(board.id, case_id) for case_id in here]
         missing = [pair for pair in pairs if pair not in planned and pair not in said]
         if missing:
             return f"{len(missing)} of {len(here)} cases of its suite are not in its plan of {missing[0][0]}"

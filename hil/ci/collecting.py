@@ -52,8 +52,8 @@ def collect(out: Path, leg: str, to: Path, environment: Mapping[str, str]) -> Pa
         if (to / leg / SKIPPED).is_file():  # it was left out after the build
             return to / leg
         raise
-    if here := ci_facts(environment):
-        _refuse_of_another_job(leg, run.path, _workflow_run(run), here["url"])
+    if here := ci_facts(environment).url:
+        _refuse_of_another_job(leg, run.path, _workflow_run(run), here)
     shutil.rmtree(to / leg, ignore_errors=True)
     return _copy(run, to / leg)
 
@@ -87,7 +87,7 @@ def _newest(out: Path, leg: str) -> RunDirectory:
 def _workflow_run(run: RunDirectory) -> object:
     """Return the address of the workflow run that a run is of, None where it says nothing of it."""
     with suppress(ConfigError):  # the verdict says what is wrong with it
-        return run.read_info().get("ci", {}).get("url")
+        return run.read_info().ci.url
     return None
 
 

@@ -22,11 +22,11 @@ from hil.ci.limits import Counting
 from hil.ci.plan import NO_BASE, CiPlan, Leg
 from hil.ci.plausible import implausible, unreadable
 from hil.gate.words.banner import Banner, banner_of, title_without_verdict
-from hil.history.nightly.event_lines import noted_changes
 from hil.model import Verdict
-from hil.store import RunDirectory, ended, read_judged_run
+from hil.store import RunDirectory, RunInfo, ended, read_judged_run
 from hil.store.ended import ENDED, UNKNOWN, Ended
-from hil.store.run_info import is_unchanged
+from hil.store.reported import read_reported
+from hil.store.run_info import ImageInfo, is_unchanged
 from hil.store.verdicts import read_verdict, status_of
 
 SCHEMA = 1
@@ -184,7 +184,7 @@ def _as_judged_again(
         on_undecided="fail" if strict.on_undecided == "fail" else "neutral",
         acceptable=result.exit_code == ExitCode.PASS or result.acceptable,
         stricter=strict,
-        banner=banner_of(strict, noted_changes(judged.info)),
+        banner=banner_of(strict, judged.reported.changes),
     )
 
 
@@ -252,17 +252,15 @@ def unmeasured(name: str, reason: str) -> LegResult:
 
 def _read_run(run: RunDirectory, leg: Leg, plan: CiPlan) -> LegResult:
     name, info = leg.name, run.read_info()
-    if not info:
-        return failed(name, f"the run {run.run_id} of the leg {name} ended before it wrote run.json.")
-    measured = info["git"]["commit"]
+    measured = info.git.commit
     if measured != plan.head:
         return failed(
             name, f"the leg {name} measured the commit {measured[:12]}, the plan is for {plan.head[:12]}."
         )
     if not run.verdicts_path.is_file():
-        return failed(name, f"the run {info['run_id']} of the leg {name} ended before it was judged.")
+        return failed(name, f"the run {info.run_id} of the leg {name} ended before it was judged.")
     verdict: dict[str, Any] = json.loads(run.verdicts_path.read_text(encoding="utf-8"))
-    if verdict["run_id"] != info["run_id"]:
+    if verdict["run_id"] != info.run_id:
         return failed(name, f"the verdict of the leg {name} belongs to another run, {verdict['run_id']}.")
     if is_unchanged(info) != leg.unchanged:
         wanted = "itself" if leg.unchanged else "another firmware, or with limits alone"
@@ -278,8 +276,8 @@ def _read_run(run: RunDirectory, leg: Leg, plan: CiPlan) -> LegResult:
         code,
         str(verdict["outcome"]),
         str(verdict["sentence"]),
-        run_id=str(info["run_id"]),
-        boards=tuple(f"{board['id']} ({board['kind']})" for board in info["boards"]),
+        run_id=info.run_id,
+        boards=tuple(f"{board.id} ({board.kind})" for board in info.boards),
         not_run=tuple(
             f"{item['case_id']} on {item['board']}: {item['reason']}" for item in verdict["not_run"]
         ),
@@ -288,14 +286,14 @@ def _read_run(run: RunDirectory, leg: Leg, plan: CiPlan) -> LegResult:
         acceptable=code == ExitCode.FIRMWARE and _only_comparisons_regressed(verdict),
         standing=_standing(info) if leg.job == "rack" else "",
         owner={ExitCode.RIG: "rig", ExitCode.CONFIG: "configuration"}.get(code, ""),
-        banner=_banner(run, info),
+        banner=_banner(run),
     )
 
 
-def _banner(run: RunDirectory, info: Mapping[str, Any]) -> Banner | None:
+def _banner(run: RunDirectory) -> Banner | None:
     """Return a run's banner; None of a verdict that is not whole, which its page refuses in its own words."""
     try:
-        return banner_of(read_verdict(run.verdicts_path), noted_changes(info))
+        return banner_of(read_verdict(run.verdicts_path), read_reported(run.path).changes)
     except ConfigError:
         return None
 
@@ -311,7 +309,7 @@ def _only_comparisons_regressed(verdict: Mapping[str, Any]) -> bool:
     return regressed and not wrong
 
 
-def _of_unchanged(run: RunDirectory, info: Mapping[str, Any], leg: Leg) -> LegResult:
+def _of_unchanged(run: RunDirectory, info: RunInfo, leg: Leg) -> LegResult:
     """Return what became of a leg that was to be judged, whatever it is judged. Raises ConfigError."""
     verdict = read_verdict(run.verdicts_path)
     code = status_of(info, verdict)
@@ -322,27 +320,27 @@ def _of_unchanged(run: RunDirectory, info: Mapping[str, Any], leg: Leg) -> LegRe
         "judged" if judged else verdict.outcome,
         f"{'Unchanged firmware, which blocks nothing: ' if judged else ''}{verdict.sentence}",
         run_id=run.run_id,
-        boards=tuple(f"{board['id']} ({board['kind']})" for board in info["boards"]),
+        boards=tuple(f"{board.id} ({board.kind})" for board in info.boards),
         unchanged=True,
     )
 
 
-def _standing(info: Mapping[str, Any]) -> str:
+def _standing(info: RunInfo) -> str:
     """Return what a rack has to say of its comparison; where nothing is known of it, "advisory"."""
-    if info.get("compared", {}).get("role") != "base":
+    if info.compared is None or info.compared.role != "base":
         return ""
-    state = info.get("standing", {}).get("state")
+    state = info.standing.state if info.standing else ""
     return "" if state == "qualified" else "not fit" if state == "not fit" else "advisory"
 
 
-def _not_the_leg(info: Mapping[str, Any], leg: Leg, plan: CiPlan) -> str:
+def _not_the_leg(info: RunInfo, leg: Leg, plan: CiPlan) -> str:
     """Return on which other boards or firmware a rack's run was, "" where it was on the leg's."""
-    boards = info["boards"]
+    boards = info.boards
     wanted = leg.board_target
-    others = [f"{board['id']} ({board['target']})" for board in boards if board["target"] != wanted]
+    others = [f"{board.id} ({board.target})" for board in boards if board.target != wanted]
     if others or not boards:
         return f"it ran on {', '.join(others) or 'no board'}"
-    firmware = info.get("firmware", {}).items()
+    firmware = info.firmware.items()
     images = [image for name, image in firmware if target_of(name) == leg.target]
     if not images:
         return _NO_BUNDLE
@@ -352,16 +350,16 @@ def _not_the_leg(info: Mapping[str, Any], leg: Leg, plan: CiPlan) -> str:
 _NO_BUNDLE = "its firmware is of no bundle, so nothing tells which commit it is"
 
 
-def _not_the_head(firmware: Mapping[str, Any], plan: CiPlan) -> str:
+def _not_the_head(firmware: ImageInfo, plan: CiPlan) -> str:
     """Return of which other sources an image of a run is, "" where it is of the plan's head."""
-    built = firmware.get("commit")
+    built = firmware.commit
     if not built:
         return _NO_BUNDLE
     if built != plan.head:
         return f"its firmware is of the commit {built[:12]}"
-    if firmware.get("ruler", {}).get("moved"):
-        return f"its firmware was built with the benches of {firmware['ruler']['commit'][:12]}"
-    return "its firmware was built with changes that are in no commit" if firmware.get("dirty") else ""
+    if firmware.ruler and firmware.ruler.moved:
+        return f"its firmware was built with the benches of {firmware.ruler.commit[:12]}"
+    return "its firmware was built with changes that are in no commit" if firmware.dirty else ""
 
 
 IDENTICAL = "identical"

@@ -7,14 +7,14 @@ of no boots demands none.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from hil.ci.plan import EMULATED_JOB, RACK_JOBS, Leg
 from hil.model import Entry, RunRecord
+from hil.store import RunInfo
 from hil.store.directory import RUN_INFO, SUMMARY, VERDICTS
-from hil.store.run_info import planned_boots
+from hil.store.reported import REPORTED
 
 MOST_FILE_BYTES = 32 * 1024 * 1024  # of run.json, verdicts.json, summary.md; a large one comes to some MB
 
@@ -29,26 +29,21 @@ def unreadable(folder: Path) -> str:
     for path in sorted(folder.rglob("*")):
         if path.is_symlink():
             return f"it holds the link {path.relative_to(folder)}"
-        if path.name in (RUN_INFO, VERDICTS, SUMMARY) and path.stat().st_size > MOST_FILE_BYTES:
+        if path.name in (RUN_INFO, VERDICTS, SUMMARY, REPORTED) and path.stat().st_size > MOST_FILE_BYTES:
             return f"its {path.name} has {path.stat().st_size:,} B, and at most {MOST_FILE_BYTES:,} are read"
     return ""
 
 
-def implausible(info: Mapping[str, Any], entries: Iterable[Entry], leg: Leg) -> str:
+def implausible(info: RunInfo, entries: Iterable[Entry], leg: Leg) -> str:
     """Return what a run says of itself that cannot be, "" where all can.
 
     ``info`` is its run.json, ``entries`` its records.
     """
-    legs = info.get("legs", 1)
-    if type(legs) is not int or legs < 1:
-        return f"it shared alpha with {str(legs)[:20]} legs"
     kind = _kind_of(leg)
-    others = [board for board in info["boards"] if board["kind"] != kind]
+    others = [board for board in info.boards if board.kind != kind]
     if others:
-        return f"its board {others[0]['id']} is {others[0]['kind']}, and this leg's are {kind}"
-    if any(type(boots) is not int or boots < 1 for boots in planned_boots(info).values()):
-        return "its plan has a case without a boot"
-    boards = {(board["id"], board["kind"], board["target"]) for board in info["boards"]}
+        return f"its board {others[0].id} is {others[0].kind}, and this leg's are {kind}"
+    boards = {(board.id, board.kind, board.target) for board in info.boards}
     measured = {(one.board, one.kind, one.target) for one in entries if isinstance(one, RunRecord)}
     if boards and (strangers := sorted(measured - boards)):
         return f"it has records of {' '.join(strangers[0])}, which is none of its boards"

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from rich.console import Console
 
 from hil.base.errors import ConfigError, ExitCode
 from hil.base.paths import PROJECT_ROOT
-from hil.boards.environment import host_environment
 from hil.boards.firmware.build import build_all
 from hil.boards.firmware.build_folder import Image
 from hil.boards.firmware.failure import read_failure
@@ -25,15 +23,24 @@ from hil.reports.names import case_name, short_metric
 from hil.run.campaign import Against
 from hil.run.comparing import ruler_alone
 from hil.run.plan.selection import select_cases
+from hil.run.run_facts import images_info
 from hil.run.sealed import BOOTS, RACK, SealedPlan, comparison_of, measure_sealed
-from hil.store import RunDirectory, ended
+from hil.store import JudgedRun, RunDirectory, RunInfo, add_verdict, ended, read_measured
 from hil.store.files import short_path
-from hil.store.run_info import TRIGGERS, ci_facts, describe_run, new_run_id, planned_boots
+from hil.store.run_info import (
+    TRIGGERS,
+    ComparedInfo,
+    RunBoard,
+    Trigger,
+    describe_run,
+    new_run_id,
+    planned_boots,
+)
 from hil.store.verdicts import status_of
 from hil.thresholds import Thresholds, load_project, project_files
 from hil.thresholds.loader import FOLDER
 from hil.virtual.emulator.chips import COUNTING
-from hil.virtual.emulator.qemu import SEALED, find_qemu
+from hil.virtual.emulator.qemu import find_qemu
 
 SUITE = "sealed"
 UNIT = "instructions"
@@ -88,7 +95,7 @@ def command(
     *,
     suite: str,
     jobs: int,
-    trigger: str,
+    trigger: Trigger,
     undecided_status: str,
     no_report: bool,
     thresholds: Path,
@@ -109,16 +116,16 @@ def command(
     cases = _cases(limits, suite)
     images, not_compared = _images(Image(target), firmware, base)
     no_base = read_failure(no_base_because) if no_base_because else None
-    directory = RunDirectory.create(out, new_run_id("cost"))
-    plan = SealedPlan(directory.run_id, qemu, images, cases, directory.path / "sealed", jobs, not_compared)
+    run_id = new_run_id("cost")
+    plan = SealedPlan(run_id, qemu, images, cases, out / run_id / "sealed", jobs, not_compared)
+    directory = RunDirectory.create(out, _info(plan, suite, trigger))
     directory.keep(project_files(thresholds), FOLDER)
-    directory.write_info(_info(plan, suite, trigger))
     if no_base:
         directory.append(NoBase(directory.run_id, *no_base))
     _measure(plan, directory, limits)
-    verdict = _conclude(directory, limits, out, report=not no_report)
-    code = status_of(directory.read_info(), verdict)
-    return int(undecided_status if code == ExitCode.UNDECIDED and verdict.is_neutral else code)
+    run = _conclude(directory, limits, out, report=not no_report)
+    code = status_of(run.info, run.verdict)
+    return int(undecided_status if code == ExitCode.UNDECIDED and run.verdict.is_neutral else code)
 
 
 def _cases(limits: dict[str, Thresholds], suite: str) -> tuple[Case, ...]:
@@ -147,30 +154,19 @@ def _images(image: Image, firmware: Path | None, base: Path | None) -> tuple[dic
     return {"candidate": candidate, "base": other}, ""
 
 
-def _info(plan: SealedPlan, suite: str, trigger: str) -> dict[str, object]:
-    told = {
-        role: {plan.chip: {"build_dir": str(found.build_dir), "sha256": found.sha256, **found.origin}}
-        for role, found in plan.images.items()
-    }
+def _info(plan: SealedPlan, suite: str, trigger: Trigger) -> RunInfo:
+    images = {role: images_info({Image(plan.chip): found}) for role, found in plan.images.items()}
     measured = {} if plan.identical else {case.case_id: BOOTS for case in plan.cases}
-    compared = {"compared": {"role": "base", "firmware": told["base"]}} if "base" in told else {}
     return describe_run(
+        repository=PROJECT_ROOT,
         run_id=plan.run_id,
         rack=RACK,
         suite=suite,
-        argv=sys.argv,
-        repository=PROJECT_ROOT,
         trigger=trigger,
-        ci=ci_facts(os.environ),
-        boards=[{"id": plan.chip, "target": plan.target, "kind": "emulated"}],
+        boards=(RunBoard(id=plan.chip, target=plan.target, kind="emulated"),),
         plan={plan.chip: measured},
-        firmware=told["candidate"],
-        **compared,
-        environment={
-            "host": dict(host_environment()),
-            "rig": {"rack": RACK},
-            "emulation": plan.qemu.environment(SEALED),
-        },
+        firmware=images["candidate"],
+        compared=ComparedInfo(role="base", firmware=images["base"]) if "base" in images else None,
     )
 
 
@@ -191,28 +187,27 @@ def _measure(plan: SealedPlan, directory: RunDirectory, limits: Mapping[str, Thr
     measure_sealed(plan, directory.append, say)
 
 
-def _conclude(directory: RunDirectory, limits: dict[str, Thresholds], out: Path, *, report: bool) -> Verdict:
-    """Judge, say the verdict, report; return the verdict."""
+def _conclude(
+    directory: RunDirectory, limits: Mapping[str, Thresholds], out: Path, *, report: bool
+) -> JudgedRun:
+    """Judge, say the verdict, report; return the judged run."""
     from hil.reports.finish import ReportOptions, finish
     from hil.reports.terminal import render_screen
 
-    journal, info = directory.read(), directory.read_info()
-    verdict = judge(journal.entries, limits, planned_boots(info))
-    directory.write_verdict(verdict)
-    console, path = Console(highlight=False), short_path(directory.path)
-    for line in [] if verdict.compared else _parts(verdict):
+    stored = read_measured(directory.path)
+    run = add_verdict(stored, judge(stored.journal.entries, limits, planned_boots(stored.info)))
+    for line in [] if run.verdict.compared else _parts(run.verdict):
         click.echo(line)
-    done = finish(directory, ReportOptions(out, site=report), say=click.echo)
+    done = finish(run, ReportOptions(out, site=report), say=click.echo)
     render_screen(
-        directory.read_info(),
-        verdict,
-        journal.records,
-        run_path=path,
-        console=console,
-        report=done.report,
-        warnings=done.warnings,
+        run.info,
+        run.verdict,
+        run.records,
+        run_path=short_path(run.path),
+        console=Console(highlight=False),
+        reported=done.noted(),
     )
-    return verdict
+    return run
 
 
 def _parts(verdict: Verdict) -> list[str]:

@@ -6,10 +6,8 @@
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -21,12 +19,11 @@ from hil.cli.options import DEFAULT_OUT, verbose_option
 from hil.gate import judge
 from hil.gate.otherwise import Otherwise, judged_otherwise
 from hil.model import Verdict
-from hil.store import RunDirectory
-from hil.store.directory import RUN_INFO
+from hil.store import JudgedRun, StoredRun, add_verdict, read_judged_run, read_measured
+from hil.store.directory import SUMMARY, VERDICTS
 from hil.store.files import short_path, typed_path
-from hil.store.journal import Journal
 from hil.store.run_info import planned_boots
-from hil.store.verdicts import read_verdict, status_of
+from hil.store.verdicts import status_of
 from hil.thresholds import Thresholds, among_legs, load_all, load_project
 from hil.thresholds.loader import FOLDER
 
@@ -68,33 +65,23 @@ def command(runs: tuple[Path, ...], thresholds: Path | None, *, verbose: bool, w
 
 
 def _judge_again(run: Path, thresholds: Path | None, *, verbose: bool) -> int:
-    directory = RunDirectory.open(run)
-    journal, info = directory.read(), directory.read_info()
-    verdict = _judged(directory, journal, info, thresholds)
-    stored = directory.verdicts_path
-    before = stored.read_bytes() if stored.exists() else None
-    directory.write_verdict(verdict)
-    _write_summary(directory)
-    click.echo(f"{stored}: {_compare(before, stored.read_bytes())}")
-    if journal.torn:
-        _say(journal.torn)
+    stored = read_measured(run)
+    path = stored.path / VERDICTS
+    before = path.read_bytes() if path.exists() else None
+    judged = add_verdict(stored, _verdict_now(stored, thresholds))
+    _write_reports(judged)
+    click.echo(f"{path}: {_compare(before, judged.files[VERDICTS])}")
+    if judged.journal.torn:
+        _say(judged.journal.torn)
     if verbose:
-        _show(verdict)
-    _show_screen(directory, journal, verdict, verbose=verbose)
-    return int(status_of(info, verdict))
+        _show(judged.verdict)
+    _show_screen(judged, verbose=verbose)
+    return int(status_of(judged.info, judged.verdict))
 
 
-def _judged(
-    directory: RunDirectory, journal: Journal, info: Mapping[str, Any], thresholds: Path | None
-) -> Verdict:
-    if journal.entries and not info:
-        raise ConfigError(
-            f"{directory.path / RUN_INFO} is missing, so what the run had planned is not known, nor whether "
-            "all of it was measured.",
-            next_step="bring it back from where the run was kept.",
-        )
-    limits = among_legs(_limits(directory, thresholds), int(info.get("legs", 1)))
-    return judge(journal.entries, limits, planned_boots(info))
+def _verdict_now(run: StoredRun, thresholds: Path | None) -> Verdict:
+    limits = among_legs(_limits(run, thresholds), run.info.legs)
+    return judge(run.journal.entries, limits, planned_boots(run.info))
 
 
 def _say_otherwise(runs: Sequence[Path], thresholds: Path | None) -> ExitCode:
@@ -119,45 +106,32 @@ def _say_otherwise(runs: Sequence[Path], thresholds: Path | None) -> ExitCode:
 
 
 def _otherwise(run: Path, thresholds: Path | None) -> tuple[Otherwise, ...]:
-    directory = RunDirectory.open(run)
-    before = read_verdict(directory.verdicts_path)
-    now = _judged(directory, directory.read(), directory.read_info(), thresholds)
-    return judged_otherwise(before, now)
+    stored = read_judged_run(run)
+    return judged_otherwise(stored.verdict, _verdict_now(stored, thresholds))
 
 
 def _count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def _limits(directory: RunDirectory, asked: Path | None) -> dict[str, Thresholds]:
+def _limits(run: StoredRun, asked: Path | None) -> dict[str, Thresholds]:
     """Return the limits asked for, else the run's copy; those of the checkout for a run that has none."""
-    own = directory.path / FOLDER
+    own = run.path / FOLDER
     if asked is None and own.is_dir():
-        return load_all(own, today=_day_of(directory))
-    return load_project(asked or PROJECT_THRESHOLDS, today=_day_of(directory))
+        return load_all(own, today=run.info.day)
+    return load_project(asked or PROJECT_THRESHOLDS, today=run.info.day)
 
 
-def _day_of(directory: RunDirectory) -> datetime.date | None:
-    """Return the day on which a run started (UTC), None where its run.json is lost."""
-    started = directory.read_info().get("started_utc")
-    if started is None:
-        return None
-    try:
-        return datetime.date.fromisoformat(str(started)[:10])
-    except ValueError as error:
-        raise ConfigError(f"{directory.path}/run.json: started_utc {started!r} is no date.") from error
-
-
-def _write_summary(directory: RunDirectory) -> None:
+def _write_reports(run: JudgedRun) -> None:
     """Write summary.md and what else is made of a verdict, so that it says what verdicts.json says."""
     from hil.reports.rebuild import write_run
 
     try:
-        write_run(directory)
+        write_run(run)
     except HilError as error:
         raise RigError(
-            f"{directory.summary_path} was not written, so it does not go with verdicts.json: {error}",
-            next_step=f"judge it again: hil gate {typed_path(directory.path)}",
+            f"{run.path / SUMMARY} was not written, so it does not go with verdicts.json: {error}",
+            next_step=f"judge it again: hil gate {typed_path(run.path)}",
         ) from error
 
 
@@ -178,22 +152,19 @@ def _show(verdict: Verdict) -> None:
         _say(f"fault         {fault.board or 'rack'}: {fault.sentence}")
 
 
-def _show_screen(directory: RunDirectory, journal: Journal, verdict: Verdict, *, verbose: bool) -> None:
+def _show_screen(run: JudgedRun, *, verbose: bool) -> None:
     """Print the screen that the run ended with, of the verdict as it is now."""
     from rich.console import Console
 
     from hil.reports.terminal import render_screen
 
-    info = directory.read_info()
-    reporting = info.get("reporting", {})
     render_screen(
-        info,
-        verdict,
-        journal.records,
-        run_path=short_path(directory.path),
+        run.info,
+        run.verdict,
+        run.records,
+        run_path=short_path(run.path),
         console=Console(highlight=False),
-        report=reporting.get("report"),
-        warnings=reporting.get("warnings", []),
+        reported=run.reported,
         verbose=verbose,
     )
 

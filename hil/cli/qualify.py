@@ -138,7 +138,7 @@ def _measure(rack: Rack, wanted: int, options: Sequence[str], out: Path, history
 
 def _is_ours(directory: RunDirectory, rack: Rack) -> bool:
     info = directory.read_info()
-    return info.get("rack") == rack.name and is_unchanged(info) and directory.verdicts_path.is_file()
+    return info.rack == rack.name and is_unchanged(info) and directory.verdicts_path.is_file()
 
 
 def lines(found: Qualification) -> Iterator[str]:

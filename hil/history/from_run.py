@@ -14,7 +14,7 @@ from hil.history.segment import ROLES, Image, Segment, SegmentBoard
 from hil.metrics.boot_value import boot_value
 from hil.metrics.conditions import conditions_of
 from hil.model import Comparison, Entry, RunRecord
-from hil.store import StoredRun
+from hil.store import RunInfo, StoredRun
 from hil.store.directory import JOURNAL
 from hil.store.files import typed_path
 from hil.thresholds import own_limits
@@ -51,7 +51,7 @@ def add_run(run: StoredRun, folder: Path, *, force: bool = False) -> Added:
 def segment_of(run: StoredRun) -> Segment:
     """Return the boot values of a run: all metrics, candidate and reference, not the base.
 
-    Raises ConfigError: no boot value in it, no run.json, a boot that is there twice, thresholds that do not
+    Raises ConfigError: no boot value in it, a boot that is there twice, thresholds that do not
     go with its records.
     """
     info, entries = run.info, run.journal.entries
@@ -71,7 +71,7 @@ def segment_of(run: StoredRun) -> Segment:
 
 def _check_may_enter(run: StoredRun, *, force: bool) -> None:
     info = run.info
-    if info.get("trigger") == "pr":
+    if info.trigger == "pr":
         raise ConfigError(
             f"{run.path}: it measured a pull request, whose figures are not those of main.",
             next_step="add runs of main: `hil run --trigger nightly`, or a run of your own checkout of main.",
@@ -82,8 +82,7 @@ def _check_may_enter(run: StoredRun, *, force: bool) -> None:
             "is never changed.",
             next_step=f"when it has ended, judge what is there: hil gate {typed_path(run.path)}",
         )
-    git = info.get("git", {})
-    if not force and (git.get("dirty") or not git.get("commit")):
+    if not force and (info.git.dirty or not info.git.commit):
         raise ConfigError(
             f"{run.path}: its sources were not committed, so nobody can find what was measured.",
             next_step="commit and measure again, or add it all the same with --force.",
@@ -93,30 +92,23 @@ def _check_may_enter(run: StoredRun, *, force: bool) -> None:
 def _head(run: StoredRun, records: Sequence[RunRecord]) -> dict[str, Any]:
     """Return the first fields of the segment. Raises ConfigError."""
     info = run.info
-    for key in ("run_id", "rack", "started_utc"):
-        if not info.get(key):
-            raise ConfigError(
-                f"{run.path}: run.json does not say {key}, so the run has no place in the history.",
-                next_step="measure again; run.json is written when a run starts.",
-            )
     others = sorted({_named(one.product, one.rack, one.run_id) for one in records} - {_name(info)})
     if others:
         raise ConfigError(f"{run.path}: run.json is of {_name(info)}, its records of {others[0]}.")
-    git = info.get("git", {})
     return {
-        "run_id": info["run_id"],
-        "started_utc": info["started_utc"],
-        "rack": info["rack"],
-        "suite": info.get("suite", ""),
-        "trigger": info.get("trigger", "local"),
-        "commit": git.get("commit", ""),
-        "dirty": bool(git.get("dirty", False)),
-        "product": info.get("product", ""),
+        "run_id": info.run_id,
+        "started_utc": info.started_utc,
+        "rack": info.rack,
+        "suite": info.suite,
+        "trigger": info.trigger,
+        "commit": info.git.commit,
+        "dirty": info.git.dirty,
+        "product": info.product,
     }
 
 
-def _name(info: Mapping[str, Any]) -> str:
-    return _named(info.get("product", ""), info["rack"], info["run_id"])
+def _name(info: RunInfo) -> str:
+    return _named(info.product, info.rack, info.run_id)
 
 
 def _named(product: str, rack: str, run_id: str) -> str:
@@ -155,13 +147,9 @@ def _boards(records: Sequence[RunRecord]) -> list[SegmentBoard]:
     ]
 
 
-def _names(info: Mapping[str, Any], entries: Sequence[Entry]) -> dict[str, str]:
+def _names(info: RunInfo, entries: Sequence[Entry]) -> dict[str, str]:
     """Return the name of each image (``esp32+tick100``) by its SHA-256, as far as the run says."""
-    names = {
-        str(facts.get("sha256", "")): name
-        for name, facts in info.get("firmware", {}).items()
-        if isinstance(facts, Mapping)
-    }
+    names = {image.sha256: name for name, image in info.firmware.items()}
     for entry in entries:
         if isinstance(entry, Comparison):
             names |= {entry.candidate_sha256: entry.image, entry.other_sha256: entry.image}

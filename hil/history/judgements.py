@@ -21,7 +21,6 @@ from hil.store import StoredRun
 from hil.store.codec import build
 from hil.store.files import replace_file
 from hil.store.jsonl import parse_line, read_jsonl
-from hil.store.run_info import is_unchanged
 from hil.thresholds import Thresholds, own_limits
 from hil.thresholds.loader import FOLDER
 
@@ -89,7 +88,7 @@ def unchanged_run_of(run: StoredRun) -> UnchangedRun | None:
     Raises ConfigError where the run's thresholds are damaged.
     """
     info, verdict = run.info, run.verdict
-    if verdict is None or not is_unchanged(info):
+    if verdict is None or not (info.compared and info.compared.unchanged):
         return None
     policies = own_limits(run)
     missing = sorted({bench_of(item.case_id) for item in verdict.compared} - set(policies))
@@ -104,11 +103,11 @@ def unchanged_run_of(run: StoredRun) -> UnchangedRun | None:
     alpha = max(policies[bench_of(item.case_id)].policy.alpha for item in items)
     return UnchangedRun(
         run_id=run.run_id,
-        started_utc=str(info.get("started_utc", "")),
-        rack=str(info.get("rack", "")),
-        noise=str((info.get("noise") or {}).get("profile", "")),
-        gate=int(info["compared"].get("gate", 0)),
-        alpha=alpha / int(info.get("legs", 1)),
+        started_utc=info.started_utc,
+        rack=info.rack,
+        noise=info.noise.profile if info.noise else "",
+        gate=info.compared.gate,
+        alpha=alpha / info.legs,
         judgements=tuple(map(_judgement, items)),
     )
 

@@ -11,10 +11,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Literal
 
+import msgspec
+
 from hil.base.errors import ConfigError
 from hil.history.judgements import GATE, JUDGEMENTS_FILE, Judgement, UnchangedRun, read_judgements
 from hil.metrics.stats import quantile_ranks, ratio_interval
 from hil.model import Kind
+from hil.store.run_info import Standing
 
 # Of 200 judgements without a false block the interval of their share ends below 2 %, of 100 below 4 %.
 NEEDED = 200
@@ -181,21 +184,21 @@ def _seen_of(metric: str, relative: bool, effects: Sequence[float]) -> Seen:
     )
 
 
-def standing(folder: Path, rack: str, kinds: Collection[Kind], noise: str) -> dict[str, Any]:
+def standing(folder: Path, rack: str, kinds: Collection[Kind], noise: str) -> Standing:
     """Return what run.json says of the rack that a run is measured on, by the history in ``folder``.
 
     ``judgements`` is None where no history is at hand, or it cannot be read, of which ``why`` tells: the rack
     is advisory then, as is one that is not known. Of boards of several kinds, the least known is told.
     """
     path = folder / JUDGEMENTS_FILE
-    nothing = {"state": "advisory", "judgements": None, "needed": NEEDED}
+    nothing = Standing(state="advisory", judgements=None, needed=NEEDED)
     try:
         runs = read_judgements(path) if path.is_file() else None
     except ConfigError as error:
-        return {**nothing, "why": error.sentence}
+        return msgspec.structs.replace(nothing, why=error.sentence)
     if runs is None:
         return nothing
     now = datetime.datetime.now(tz=datetime.UTC)
     found = [qualify(runs, Nature(rack, kind, noise), now=now) for kind in sorted(kinds)]
     least = min(found, key=lambda one: (one.state == "qualified", one.judgements))
-    return {"state": least.state, "judgements": least.judgements, "needed": NEEDED}
+    return Standing(state=least.state, judgements=least.judgements, needed=NEEDED)

@@ -26,6 +26,7 @@ from hil.boards.rack.noise import NoiseSettings
 from hil.model import BaseCause, Role
 from hil.probe.probe_file import Probe, check_parameters, find_probes
 from hil.run.plan import Plan, make_plan, spread
+from hil.store.run_info import Trigger
 from hil.thresholds import Thresholds, among_legs, load_project
 from hil.virtual.noise import choose_noise
 
@@ -44,7 +45,7 @@ class Campaign:
     firmware: Path | None
     out: Path
     wait_s: float
-    trigger: str
+    trigger: Trigger
     pushgateway: str
     report: bool
     keep_captures: bool

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dataclasses from JSON, strictly: a missing or unknown key, and a value of another type, are named.
+"""Dataclasses and structs from JSON, strictly: a missing or unknown key, and a wrong value, are named.
 
 msgspec converts. Where it refuses, the sentence tells by its path which key that is, what it holds, and what
 was expected.
@@ -12,13 +12,18 @@ import functools
 import re
 import types
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from hil.base.errors import ConfigError
+from hil.base.schema import check_schema, refuse_newer
+from hil.model import SCHEMA_VERSION
+
 _Item = TypeVar("_Item")
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]|\[\.\.\.\]")  # a field, a place in a list, a key of an object
-_MISSING = re.compile(r"Object missing required field `(\w+)`")
+_KEY = re.compile(r"Object (?:(missing) required|contains unknown) field `(\w+)`")
 _WORD = re.compile(r"`([^`]*)`")
 _NESTED = (dict, list)
 _WORDS = {
@@ -39,14 +44,27 @@ def decode(content: bytes) -> Any:
         raise ValueError(f"not JSON: {str(error).removeprefix('JSON is ')}") from error
 
 
+def parse(kind: type[_Item], path: Path, content: bytes, *, way_out: str) -> _Item:
+    """Return what a file of ours holds. Raises ConfigError, which names ``path``, key and value."""
+    try:
+        stored = decode(content)
+        if isinstance(stored, dict):
+            refuse_newer(stored.get("schema"), SCHEMA_VERSION, str(path))
+            check_schema(stored.get("schema"), SCHEMA_VERSION)
+        return build(kind, stored)
+    except ValueError as error:
+        raise ConfigError(f"{path}: {error}.", next_step=way_out) from error
+
+
 def build(kind: type[_Item], stored: object) -> _Item:
-    """Return a dataclass of ours from its JSON object. Raises ValueError, which names the key."""
+    """Return a dataclass or struct from its JSON object. Raises ValueError, which names the key."""
     try:
         found = msgspec.convert(stored, kind, strict=True)
     except msgspec.ValidationError as error:
         raise ValueError(_sentence(kind, stored, str(error))) from error
-    for key in _unknown(stored, msgspec.to_builtins(found)):
-        raise ValueError(f"{key} is an unknown key")
+    if dataclasses.is_dataclass(found):  # a struct refuses unknown keys itself
+        for key in _unknown(stored, msgspec.to_builtins(found)):
+            raise ValueError(f"{key} is an unknown key")
     return found
 
 
@@ -79,8 +97,10 @@ def _sentence(kind: type, stored: Any, problem: str) -> str:
             key = next(key for key, one in value.items() if not _fits(inner, one))
             hint, value, where = _bare(inner), value[key], f"{where}.{key}"
     where = where.removeprefix(".")
-    if missing := _MISSING.match(said):
-        return f"{where}.{missing[1]} is missing".removeprefix(".")
+    if key := _KEY.match(said):
+        return f"{where}.{key[2]} is {'missing' if key[1] else 'an unknown key'}".removeprefix(".")
+    if not where and not said.startswith("Expected"):
+        return said  # of a check of the type's own
     return f"{where or 'it'} is {value!r:.40}; expected {_expected(hint, said)}"
 
 
@@ -111,5 +131,9 @@ def _bare(hint: Any) -> Any:
     if get_origin(hint) is Annotated:
         return _bare(get_args(hint)[0])
     if isinstance(hint, types.UnionType):
-        return next((one for one in get_args(hint) if dataclasses.is_dataclass(one) or get_args(one)), hint)
+        return next((one for one in get_args(hint) if _has_parts(one)), hint)
     return hint
+
+
+def _has_parts(kind: Any) -> bool:
+    return dataclasses.is_dataclass(kind) or hasattr(kind, "__struct_fields__") or bool(get_args(kind))

@@ -4,6 +4,7 @@
     records.jsonl   the journal: one entry a line, on disk (fsync) before anyone judges it
     run.json        who ran what, when, and with which versions
     verdicts.json   the gate's verdict, canonical: the same journal gives the same bytes
+    reporting.json  what became of the reports, the only one that they write again
     thresholds/     the limits of that day, which sentences quote by file and line
     summary.md, console/, capture/, allure-pytest/, allure-results/
 
@@ -19,16 +20,19 @@ import json
 import os
 import re
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from hil.base.errors import ConfigError
 from hil.model import Entry, Fault, Verdict
 from hil.store import ended
 from hil.store.files import disk_error, read_bytes, replace_file, sync_folder, write_all
 from hil.store.journal import Journal, parse_journal
-from hil.store.run_info import parse_info
+from hil.store.reported import REPORTED, Reported
+from hil.store.run_info import RunInfo, parse_info
 
 JOURNAL = "records.jsonl"
 RUN_INFO = "run.json"
@@ -55,19 +59,22 @@ class RunDirectory:
         self._owed: list[Fault] = []
 
     @classmethod
-    def create(cls, root: Path, run_id: str) -> RunDirectory:
-        """Make ``root/<run_id>`` and point ``root/latest`` at it.
+    def create(cls, root: Path, info: RunInfo) -> RunDirectory:
+        """Make ``root/<run_id>``, which says what is known of the run, and point ``root/latest`` at it.
+
+        The journal comes after run.json, so that no folder is taken for a run that does not say what it is.
 
         Raises:
             ConfigError: there is a run of this name already.
             RigError: the disk does not take it.
         """
-        path = root / run_id
+        path = root / info.run_id
         try:
             root.mkdir(parents=True, exist_ok=True)
             path.mkdir()
+            replace_file(path / RUN_INFO, _json(msgspec.to_builtins(info)))
             (path / JOURNAL).touch()
-            _point_latest(root, run_id)
+            _point_latest(root, info.run_id)
             sync_folder(path)
             sync_folder(root)
             ended.clear(root)
@@ -152,27 +159,42 @@ class RunDirectory:
         """
         return parse_journal(self.journal_path, read_bytes(self.journal_path))
 
-    def write_info(self, info: Mapping[str, Any]) -> None:
-        """Write run.json at once and whole. Raises RigError."""
-        self._write_json(RUN_INFO, info)
+    def end(self, info: RunInfo) -> None:
+        """Write run.json once more, with what is known when a run ends. Raises RigError."""
+        self._replace(self.path / RUN_INFO, _json(msgspec.to_builtins(info)))
 
-    def read_info(self) -> dict[str, Any]:
-        """Return run.json, or {} where the run ended before it was written.
+    def read_info(self) -> RunInfo:
+        """Return run.json.
 
-        Raises ConfigError where it is damaged, and RigError where the disk does not give it.
+        Raises:
+            ConfigError: it is missing or damaged.
+            RigError: the disk does not give it.
         """
         path = self.path / RUN_INFO
         if not path.exists():
-            return {}
+            raise ConfigError(
+                f"{path} is missing, so what the run had planned is not known, nor whether all of it was "
+                "measured.",
+                next_step="bring it back from where the run was kept.",
+            )
         return parse_info(path, read_bytes(path))
 
-    def write_verdict(self, verdict: Verdict, name: str = VERDICTS) -> None:
-        """Write verdicts.json, keys sorted, so that a replay gives the same bytes. Raises RigError."""
-        self._write_json(name, verdict.to_json())
+    def write_verdict(self, verdict: Verdict, name: str = VERDICTS) -> bytes:
+        """Write verdicts.json, keys sorted, so that a replay gives the same bytes; return them.
+
+        Raises RigError.
+        """
+        content = _json(verdict.to_json())
+        self._replace(self.path / name, content)
+        return content
+
+    def write_reported(self, reported: Reported) -> None:
+        """Write what became of the reports. Raises RigError."""
+        self._replace(self.path / REPORTED, _json(msgspec.to_builtins(reported)))
 
     def write_summary(self, markdown: str) -> None:
         """Write summary.md. Raises RigError."""
-        self._replace(self.summary_path, markdown)
+        self._replace(self.summary_path, markdown.encode())
 
     def keep(self, sources: Iterable[Path], folder: str) -> None:
         """Copy files into a folder of the run's. Raises RigError."""
@@ -184,15 +206,16 @@ class RunDirectory:
         except OSError as error:
             raise disk_error(f"could not copy files to {target}", error, str(self.journal_path)) from error
 
-    def _write_json(self, name: str, value: Mapping[str, Any]) -> None:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True, indent=2)
-        self._replace(self.path / name, text + "\n")
-
-    def _replace(self, path: Path, text: str) -> None:
+    def _replace(self, path: Path, content: bytes) -> None:
         try:
-            replace_file(path, text.encode())
+            replace_file(path, content)
         except OSError as error:
             raise disk_error(f"could not write {path}", error, f"the journal {self.journal_path}") from error
+
+
+def _json(value: Any) -> bytes:
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True, indent=2)
+    return f"{text}\n".encode()
 
 
 def _append_line(path: Path, line: bytes) -> None:

@@ -3,34 +3,34 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from hil.model import RunRecord, Verdict
-from hil.store.directory import JOURNAL, RUN_INFO, THRESHOLDS, VERDICTS, RunDirectory
+from hil.store.directory import JOURNAL, THRESHOLDS, VERDICTS, RunDirectory
 from hil.store.files import read_bytes
 from hil.store.journal import Journal, parse_journal
-from hil.store.run_info import parse_info
+from hil.store.reported import NOT_REPORTED, Reported, read_reported
+from hil.store.run_info import RunInfo
 from hil.store.verdicts import no_verdict, parse_verdict
 
 
 @dataclass(frozen=True, eq=False)
 class StoredRun:
-    """What a run left. ``verdict`` is None where nobody judged it, ``info`` is {} where run.json is missing.
+    """What a run left. ``verdict`` is None where nobody judged it.
 
     ``files`` are records.jsonl and verdicts.json byte by byte, as they are published. ``limits`` are the
     run's own thresholds files by bench, not yet parsed: one that is damaged costs who needs it.
     """
 
     path: Path
-    info: Mapping[str, Any]
+    info: RunInfo
     journal: Journal
     verdict: Verdict | None
     files: Mapping[str, bytes]
     limits: Mapping[str, bytes]
+    reported: Reported = NOT_REPORTED
 
     @property
     def run_id(self) -> str:
@@ -40,14 +40,6 @@ class StoredRun:
     def records(self) -> tuple[RunRecord, ...]:
         return self.journal.records
 
-    @property
-    def day(self) -> datetime.date | None:
-        """The day on which it started (UTC), as of which its limits count; None where nothing tells."""
-        try:
-            return datetime.date.fromisoformat(str(self.info.get("started_utc"))[:10])
-        except ValueError:
-            return None
-
 
 @dataclass(frozen=True, eq=False)
 class JudgedRun(StoredRun):
@@ -56,23 +48,42 @@ class JudgedRun(StoredRun):
     verdict: Verdict
 
 
-def read_run(path: Path) -> StoredRun:
-    """Return the run in ``path``, a JudgedRun where it was judged; each of its files is opened once.
+def read_measured(path: Path) -> StoredRun:
+    """Return the run in ``path`` without its verdict, to be judged; each of its files is opened once.
 
     Raises:
-        ConfigError: ``path`` holds no run, or its run.json, journal or verdict is damaged.
+        ConfigError: ``path`` holds no run, or its run.json, journal or reporting.json is damaged.
         RigError: the disk does not give them.
     """
-    folder = RunDirectory.open(path).path
-    files = {name: read_bytes(folder / name) for name in (JOURNAL, VERDICTS) if (folder / name).exists()}
-    info_path = folder / RUN_INFO
-    info = parse_info(info_path, read_bytes(info_path)) if info_path.exists() else {}
-    journal = parse_journal(folder / JOURNAL, files[JOURNAL])
+    directory = RunDirectory.open(path)
+    folder = directory.path
+    content = read_bytes(folder / JOURNAL)
     limits = {own.stem: read_bytes(own) for own in sorted((folder / THRESHOLDS).glob("*.yaml"))}
-    if VERDICTS not in files:
-        return StoredRun(folder, info, journal, None, files, limits)
-    verdict = parse_verdict(folder / VERDICTS, files[VERDICTS])
-    return JudgedRun(folder, info, journal, verdict, files, limits)
+    info, journal = directory.read_info(), parse_journal(folder / JOURNAL, content)
+    return StoredRun(folder, info, journal, None, {JOURNAL: content}, limits, read_reported(folder))
+
+
+def add_verdict(run: StoredRun, verdict: Verdict) -> JudgedRun:
+    """Write a run's verdict, and return the run with it. Raises RigError."""
+    return _judged(run, verdict, RunDirectory(run.path).write_verdict(verdict))
+
+
+def read_run(path: Path) -> StoredRun:
+    """Return the run in ``path``, a JudgedRun where it was judged.
+
+    Raises as read_measured() does, and ConfigError where its verdict is damaged.
+    """
+    run = read_measured(path)
+    verdicts = run.path / VERDICTS
+    if not verdicts.exists():
+        return run
+    content = read_bytes(verdicts)
+    return _judged(run, parse_verdict(verdicts, content), content)
+
+
+def _judged(run: StoredRun, verdict: Verdict, content: bytes) -> JudgedRun:
+    files = {**run.files, VERDICTS: content}
+    return JudgedRun(run.path, run.info, run.journal, verdict, files, run.limits, run.reported)
 
 
 def read_judged_run(path: Path) -> JudgedRun:

@@ -5,128 +5,184 @@ from __future__ import annotations
 
 import datetime
 import getpass
-import platform
+import os
 import re
 import secrets
 import socket
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, get_args
+
+import msgspec
+from msgspec import Meta
 
 import hil
 from hil.base.errors import ConfigError
 from hil.base.git import try_git
 from hil.base.paths import BUILD_STAMP, CHECKOUT
 from hil.base.project import product_here
-from hil.base.schema import refuse_newer
 from hil.base.untrusted import visible
-from hil.model import PRODUCT_PATTERN, SCHEMA_VERSION
-from hil.store.codec import decode
+from hil.model import SCHEMA_VERSION, Kind, Name, Product, Role
+from hil.store.codec import decode, parse
 
-TRIGGERS = ("local", "pr", "nightly")  # what a run is for
+Trigger = Literal["local", "pr", "nightly"]  # what a run is for
+TRIGGERS: tuple[Trigger, ...] = get_args(Trigger)
 PACKAGES = ("esptool", "pytest", "pytest-embedded", "pyserial", "numpy", "scipy", "ruamel.yaml")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]+")
 _PULL_REQUEST = re.compile(r"refs/pull/(\d+)/")
 _GIT_DEADLINE_S = 10.0
 MOST_TITLE, MOST_AUTHOR = 200, 80  # characters of a commit's
 
-# what readers rely on where it is there; a key that is missing is no error, for old runs lack some
-_KINDS: Mapping[str, type] = {
-    "run_id": str,
-    "rack": str,
-    "product": str,
-    "suite": str,
-    "trigger": str,
-    "profile": str,
-    "started_utc": str,
-    "user": str,
-    "host": str,
-    "git": dict,
-    "git.commit": str,
-    "git.title": str,
-    "git.author": str,
-    "tool": dict,
-    "ci": dict,
-    "ci.url": str,
-    "ci.report": str,
-    "ci.head_sha": str,
-    "versions": dict,
-    "firmware": dict,
-    "firmware.*": dict,
-    "boards": list,
-    "boards.*": dict,
-    "plan": dict,
-    "plan.*": dict,
-    "compared": dict,
-    "compared.unchanged": bool,
-    "compared.gate": int,
-    "standing": dict,
-    "standing.state": str,
-    "quarantined": list,
-    "quarantined.*": dict,
-    "reporting": dict,
-    "reporting.warnings": list,
-    "reporting.changes": list,
-}
-_KIND_NAMES: Mapping[type, str] = {
-    str: "a text",
-    dict: "an object",
-    list: "a list",
-    bool: "true or false",
-    int: "an integer",
-}
+
+class _Part(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """An object of run.json: what has its default is not written, and what has no field here is refused."""
 
 
-def parse_info(path: Path, content: bytes) -> dict[str, Any]:
+class Sources(_Part, frozen=True):
+    """A state of sources; ``commit`` is "" outside a repository, ``dirty`` says that they differ from it."""
+
+    commit: str
+    dirty: bool
+    title: str = ""  # of the commit, in one line
+    author: str = ""  # of the commit
+
+
+class Tool(_Part, frozen=True):
+    """Which hil measured: its version, and the state of its own sources."""
+
+    version: str
+    commit: str
+    dirty: bool
+
+
+class CiRun(_Part, frozen=True):
+    """The workflow run of GitHub Actions; everything is "" outside of one."""
+
+    url: str = ""
+    report: str = ""  # where the nights' report is published
+    pull_request: int = 0  # its number, 0 where the run is of none
+    head_sha: str = ""  # of a pull request: what git calls HEAD there is the merge commit
+    base_sha: str = ""
+
+
+class RunBoard(_Part, frozen=True):
+    """A board that the run is to measure."""
+
+    id: Name
+    target: str
+    kind: Kind
+
+
+class Quarantined(_Part, frozen=True):
+    """A board that takes no part, since when, by whom and why."""
+
+    board: Name
+    since_utc: str
+    who: str
+    why: str
+
+
+class RulerInfo(_Part, frozen=True):
+    """Whose ruler an image was built with: hil.boards.firmware.revision.Ruler."""
+
+    commit: str
+    dirty: bool
+    moved: tuple[str, ...] = ()
+    reason: str = ""
+
+
+class ImageInfo(_Part, frozen=True):
+    """An image. All but its digest is what its bundle says; an image that was built on the spot has none."""
+
+    sha256: str  # of the app image, lower-case hexadecimal
+    commit: str = ""
+    dirty: bool | None = None  # None where it was built on the spot
+    idf_version: str = ""
+    ruler: RulerInfo | None = None
+
+
+class ComparedInfo(_Part, frozen=True):
+    """What the candidate is set beside, image by image."""
+
+    role: Role  # base or reference
+    firmware: Mapping[str, ImageInfo]
+    unchanged: bool = False  # it is the candidate itself, so that the gate is what is measured
+    gate: int = 0  # the number of the gate's rules where it is unchanged, else 0
+
+
+class NoiseInfo(_Part, frozen=True):
+    """The simulated noise of a virtual rack."""
+
+    simulated: bool
+    profile: str
+    seed: int
+    description: str
+
+
+class Standing(_Part, frozen=True):
+    """What the history at hand says of how the rack judges unchanged firmware."""
+
+    state: Literal["qualified", "advisory", "not fit"]
+    judgements: int | None  # None where no history is at hand, or it cannot be read
+    needed: int
+    why: str = ""  # the history cannot be read
+
+
+class RunInfo(_Part, frozen=True, tag_field="schema", tag=SCHEMA_VERSION):
+    """Who ran what, when, where and with which versions. Written when a run begins, and when it ends."""
+
+    run_id: Name
+    rack: Name
+    suite: Name
+    trigger: Trigger
+    started_utc: str  # as 2026-11-20T22:12:57Z, as are all times
+    argv: tuple[str, ...]
+    user: str
+    host: str
+    git: Sources  # of the project
+    tool: Tool
+    versions: Mapping[str, str]  # by package
+    ci: CiRun
+    boards: tuple[RunBoard, ...]
+    plan: Mapping[str, Mapping[str, Annotated[int, Meta(ge=1)]]]  # boots by board and case id
+    firmware: Mapping[str, ImageInfo]  # by name of the image: a target, its variant, or a product's
+    product: Product = ""  # whose figures these are (hil.toml)
+    profile: str = ""  # of the air
+    legs: Annotated[int, Meta(ge=1)] = 1  # runs that judge one commit, and share alpha
+    quarantined: tuple[Quarantined, ...] = ()
+    compared: ComparedInfo | None = None  # None where nothing is compared
+    noise: NoiseInfo | None = None
+    standing: Standing | None = None  # None where the run is judged by no comparison that blocks
+    lease_acquired_utc: str = ""  # when all boards were held
+    lease_released_utc: str = ""  # when they were let go; "" while the run is under way, and if it was killed
+
+    def __post_init__(self) -> None:
+        try:
+            datetime.datetime.fromisoformat(self.started_utc)
+        except ValueError as error:
+            raise ValueError(f"started_utc is {self.started_utc!r:.40}; expected a date and time") from error
+
+    @property
+    def day(self) -> datetime.date:
+        """The day on which the run started (UTC), as of which its limits count."""
+        return datetime.datetime.fromisoformat(self.started_utc).date()
+
+
+def parse_info(path: Path, content: bytes) -> RunInfo:
     """Return what a run.json holds. Raises ConfigError, which names ``path`` and the key."""
-    try:
-        info = decode(content)
-    except ValueError as error:
-        raise ConfigError(f"{path}: {error}.") from error
-    if not isinstance(info, dict):
-        raise ConfigError(f"{path}: not a JSON object.")
-    refuse_newer(info.get("schema"), SCHEMA_VERSION, str(path))
-    if wrong := _what_is_wrong(info):
-        raise ConfigError(f"{path}: {wrong}.", next_step="correct it; the run's records are not in there.")
-    return info
+    return parse(RunInfo, path, content, way_out="correct it; the run's records are not in there.")
 
 
-def _what_is_wrong(info: Mapping[str, Any]) -> str:
-    """Return which key of a run.json holds what no reader can use; "" where none does."""
-    for key, kind in _KINDS.items():
-        for value in _values(info, *key.split(".")):
-            if not isinstance(value, kind):
-                return f"{key} is {str(value)[:40]!r}, expected {_KIND_NAMES[kind]}"
-    if not re.fullmatch(PRODUCT_PATTERN, product := info.get("product", "")):
-        return f"product {product[:40]!r} is no name of a product (a-z, 0-9 and single -)"
-    try:
-        datetime.datetime.fromisoformat(info.get("started_utc", "2000-01-01"))
-    except ValueError:
-        return f"started_utc {info['started_utc']!r} is no date"
-    return ""
+def planned_boots(info: RunInfo) -> dict[tuple[str, str], int]:
+    """Return in how many boots each (board, case id) was to be measured."""
+    return {(board, case_id): boots for board, cases in info.plan.items() for case_id, boots in cases.items()}
 
 
-def _values(info: Mapping[str, Any], key: str, inner: str = "") -> list[Any]:
-    """Return what ``key`` holds, or its key ``inner``; all that it holds for "*"."""
-    if key not in info:
-        return []
-    value = info[key]
-    if inner == "*":
-        return list(value.values() if isinstance(value, dict) else value)
-    return [value] if not inner else [value[inner]] if inner in value else []
-
-
-def planned_boots(info: Mapping[str, Any]) -> dict[tuple[str, str], int]:
-    """Return in how many boots each (board, case id) was to be measured; nothing of old runs."""
-    plan: Mapping[str, Mapping[str, int]] = info.get("plan", {})
-    return {(board, case_id): boots for board, cases in plan.items() for case_id, boots in cases.items()}
-
-
-def is_unchanged(info: Mapping[str, Any]) -> bool:
+def is_unchanged(info: RunInfo) -> bool:
     """Say whether a run compared its firmware with itself, to see how the gate judges what nobody changed."""
-    return bool(info.get("compared", {}).get("unchanged", False))
+    return info.compared is not None and info.compared.unchanged
 
 
 def new_run_id(suite: str) -> str:
@@ -136,30 +192,24 @@ def new_run_id(suite: str) -> str:
     return f"{moment}-{word}-{secrets.token_hex(2)}"
 
 
-def describe_run(
-    *, run_id: str, rack: str, suite: str, argv: Sequence[str], repository: Path, **extra: object
-) -> dict[str, Any]:
-    """Return run.json's content at the start of a run; ``extra`` adds keys of the caller's.
+def describe_run(*, repository: Path, **known: Any) -> RunInfo:
+    """Return what run.json holds at the start of a run; ``known`` are the fields that only the caller knows.
 
     Raises ConfigError where hil.toml is wrong.
     """
-    product = product_here()
-    return {
-        "schema": SCHEMA_VERSION,
-        "run_id": run_id,
-        "rack": rack,
-        **({"product": product} if product else {}),
-        "suite": suite,
-        "started_utc": utc_now(),
-        "argv": list(argv),
-        "user": _user(),
-        "host": socket.gethostname(),
-        "platform": platform.platform(),
-        "git": {**git_state(repository), **commit_words(repository, "HEAD")},
-        "tool": tool_state(),
-        "versions": _versions(),
-        **extra,
-    }
+    words = commit_words(repository, "HEAD")
+    return RunInfo(
+        product=product_here(),
+        started_utc=utc_now(),
+        argv=tuple(sys.argv),
+        user=_user(),
+        host=socket.gethostname(),
+        git=Sources(**git_state(repository), title=words.get("title", ""), author=words.get("author", "")),
+        tool=tool_state(),
+        versions=_versions(),
+        ci=ci_facts(os.environ),
+        **known,
+    )
 
 
 def utc_now() -> str:
@@ -167,33 +217,31 @@ def utc_now() -> str:
     return datetime.datetime.now(tz=datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def measured_commit(info: Mapping[str, Any]) -> str:
+def measured_commit(info: RunInfo) -> str:
     """Return the full commit that a run measured, of a pull request its head; "" where nothing tells."""
-    return str(info.get("ci", {}).get("head_sha") or info.get("git", {}).get("commit") or "")
+    return info.ci.head_sha or info.git.commit
 
 
-def ci_facts(environment: Mapping[str, str]) -> dict[str, object]:
-    """Return where a GitHub Actions run is to be found and what it compares; ``{}`` outside of one.
+def ci_facts(environment: Mapping[str, str]) -> CiRun:
+    """Return where a GitHub Actions run is to be found and what it compares.
 
     The variables are GitHub's own; HIL_HEAD_SHA and HIL_BASE_SHA come from the workflow, because GITHUB_SHA
     is the merge commit in a pull request, as does HIL_REPORT_URL, where the nights' report is published.
     """
     if environment.get("GITHUB_ACTIONS") != "true":
-        return {}
+        return CiRun()
     server, repository = environment.get("GITHUB_SERVER_URL", ""), environment.get("GITHUB_REPOSITORY", "")
     number = _PULL_REQUEST.match(environment.get("GITHUB_REF", ""))
-    facts: dict[str, object] = {
-        "repository": repository,
-        "url": f"{server}/{repository}/actions/runs/{environment.get('GITHUB_RUN_ID', '')}",
-        "report": environment.get("HIL_REPORT_URL"),
-        "pull_request": int(number[1]) if number else None,
-        "head_sha": environment.get("HIL_HEAD_SHA") or environment.get("GITHUB_SHA"),
-        "base_sha": environment.get("HIL_BASE_SHA"),
-    }
-    return {key: value for key, value in facts.items() if value}
+    return CiRun(
+        url=f"{server}/{repository}/actions/runs/{environment.get('GITHUB_RUN_ID', '')}",
+        report=environment.get("HIL_REPORT_URL", ""),
+        pull_request=int(number[1]) if number else 0,
+        head_sha=environment.get("HIL_HEAD_SHA") or environment.get("GITHUB_SHA", ""),
+        base_sha=environment.get("HIL_BASE_SHA", ""),
+    )
 
 
-def git_state(repository: Path) -> Mapping[str, Any]:
+def git_state(repository: Path) -> dict[str, Any]:
     """Return ``commit`` ("" outside a repository, or before the first commit) and whether it is ``dirty``."""
     commit = _git(repository, "rev-parse", "--verify", "--quiet", "HEAD")
     changes = _git(repository, "status", "--porcelain", "--untracked-files=normal")
@@ -209,16 +257,16 @@ def commit_words(repository: Path, commit: str) -> dict[str, str]:
     return {"title": visible(title, MOST_TITLE), "author": visible(author, MOST_AUTHOR)}
 
 
-def tool_state() -> Mapping[str, Any]:
+def tool_state() -> Tool:
     """Return the tool's version, and ``commit`` and ``dirty`` of its sources; "" where nobody noted it."""
     if CHECKOUT:
-        return {"version": hil.__version__, **git_state(CHECKOUT)}
+        return Tool(version=hil.__version__, **git_state(CHECKOUT))
     try:
         stamp = decode(BUILD_STAMP.read_bytes())
     except (OSError, ValueError):
         stamp = {}
     commit, dirty = str(stamp.get("commit", "")), bool(stamp.get("dirty", False))
-    return {"version": hil.__version__, "commit": commit, "dirty": dirty}
+    return Tool(version=hil.__version__, commit=commit, dirty=dirty)
 
 
 def _git(repository: Path, *arguments: str) -> str:

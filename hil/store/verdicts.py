@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from hil.model import SCHEMA_VERSION, ComparedSeries, SeriesVerdict, Verdict
 from hil.store.codec import build, decode
 from hil.store.entries import without_expected
 from hil.store.files import typed_path
-from hil.store.run_info import is_unchanged
+from hil.store.run_info import RunInfo, is_unchanged
 
 _UNITS = {unit.name for unit in UNITS}
 _EXIT_CODES = set(ExitCode)
@@ -56,7 +55,7 @@ def _without_expected(stored: Any) -> Any:
     return {**stored, "not_run": not_run}
 
 
-def status_of(info: Mapping[str, Any], verdict: Verdict) -> ExitCode:
+def status_of(info: RunInfo, verdict: Verdict) -> ExitCode:
     """Return the status with which a run ends: its verdict's.
 
     A run of unchanged firmware blocks nothing. What the gate blocks there, or leaves undecided, is what the

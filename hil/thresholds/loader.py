@@ -105,7 +105,7 @@ def own_limits(run: StoredRun) -> dict[str, Thresholds]:
 def own_limits_of(run: StoredRun, bench: str) -> Thresholds:
     """Return the thresholds of one of the benches in ``run.limits``. Raises ConfigError as load() does."""
     label = f"{FOLDER}/{bench}.yaml"
-    return _parse(decode(run.limits[bench], label=label), bench, label, run.day or _today())
+    return _parse(decode(run.limits[bench], label=label), bench, label, run.info.day)
 
 
 class _Reader:

@@ -26,6 +26,7 @@ from hil.base.yamlvalue import did_you_mean
 from hil.boards.rack import Rack
 from hil.boards.rack.noise import NoiseSettings
 from hil.model import Scalar
+from hil.store.run_info import NoiseInfo
 from hil.virtual.air.profile import MAX_DELAY_S, AirProfile, Impairment
 
 PROFILES = Path(__file__).parent / "noise.yaml"
@@ -110,14 +111,14 @@ class Noise:
             "offset": round(draw.offset, 6),
         }
 
-    def info(self) -> Mapping[str, Scalar]:
+    def info(self) -> NoiseInfo:
         """Return what run.json says of it."""
-        return {
-            "simulated": True,
-            "profile": self.profile.name,
-            "seed": self.settings.seed,
-            "description": describe(self.settings, self.profile),
-        }
+        return NoiseInfo(
+            simulated=True,
+            profile=self.profile.name,
+            seed=self.settings.seed,
+            description=describe(self.settings, self.profile),
+        )
 
     def sentence(self) -> str:
         """Return what a person is told at the start of the run."""

@@ -31,7 +31,7 @@ from hil.reports.allure.story import RunStory, Story, parse_case_id, story_of
 from hil.reports.allure.times import run_start_of, times_of
 from hil.reports.allure.trace import draw_pictures
 from hil.reports.names import short_metric
-from hil.store import JudgedRun
+from hil.store import JudgedRun, RunInfo
 from hil.store.files import disk_error
 from hil.store.run_info import measured_commit
 
@@ -166,9 +166,8 @@ def files_around(run: RunStory) -> Iterator[tuple[str, bytes]]:
     """Yield (file name, content)."""
     yield "categories.json", as_json(CATEGORIES)
     yield "environment.properties", _properties(environment_of(run))
-    url = run.info.get("ci", {}).get("url")
-    if url:
-        yield "executor.json", as_json(_executor(str(url), run.run_id))
+    if url := run.info.ci.url:
+        yield "executor.json", as_json(_executor(url, run.run_id))
     if run.faults:
         errors = [
             {"message": f"{word_of(fault)}: {fault.sentence}", "timestamp": run_start_of(run.info)}
@@ -187,26 +186,25 @@ def environment_of(run: RunStory) -> dict[str, str]:
     kinds = sorted({story.kind for story in run.stories if story.kind})
     facts: dict[str, Any] = {
         "run": run.run_id,
-        "rack": info.get("rack"),
+        "rack": info.rack,
         "kinds": ", ".join(kinds),
-        "suite": info.get("suite"),
-        "trigger": info.get("trigger"),
-        "started_utc": info.get("started_utc"),
+        "suite": info.suite,
+        "trigger": info.trigger,
+        "started_utc": info.started_utc,
         "commit": commit_of(info),
-        "profile": info.get("profile"),
+        "profile": info.profile,
     }
-    for target, firmware in sorted(info.get("firmware", {}).items()):
-        facts[f"firmware.{target}"] = str(firmware.get("sha256", ""))[:_HASH_DIGITS]
-    for package, version in sorted(info.get("versions", {}).items()):
+    for target, firmware in sorted(info.firmware.items()):
+        facts[f"firmware.{target}"] = firmware.sha256[:_HASH_DIGITS]
+    for package, version in sorted(info.versions.items()):
         facts[f"version.{package}"] = version
     return {name: str(value) for name, value in facts.items() if value}
 
 
-def commit_of(info: Mapping[str, Any]) -> str:
+def commit_of(info: RunInfo) -> str:
     """Return the measured commit, short; a tree with changes says so."""
-    git = info.get("git", {})
     commit = measured_commit(info)[:_HASH_DIGITS]
-    return f"{commit}, with changes" if commit and git.get("dirty") else commit
+    return f"{commit}, with changes" if commit and info.git.dirty else commit
 
 
 def _properties(facts: Mapping[str, str]) -> bytes:
@@ -296,7 +294,7 @@ def _result_files(run: RunStory, story: Story, raw: RawResult, *, bare: bool) ->
 
 def _result(run: RunStory, story: Story, raw: RawResult, *, bare: bool) -> TestResult:
     name = full_name(story.bench)
-    place = format_place(run.info.get("product", ""), story.rack)
+    place = format_place(run.info.product, story.rack)
     parameters = parameters_of(place, story.board, story.label)
     identity = history_id(name, parameters)
     status, message = outcome_of(story, raw.failure)
@@ -326,11 +324,11 @@ def _result(run: RunStory, story: Story, raw: RawResult, *, bare: bool) -> TestR
 def _facts(run: RunStory, story: Story) -> Mapping[str, str]:
     """Return what a person wants to see beside the parameters although it changes with every run."""
     measured = {record.firmware_sha256 for record in story.records}
-    images = run.info.get("firmware", {})
+    images = run.info.firmware
     tick_hz = parse_case_id(story.case_id)[1].get("tick_hz")
-    image = images.get(f"{story.target}+tick{tick_hz}") or images.get(story.target, {})
-    planned = str(image.get("sha256", ""))
-    firmware = sorted(sha256[:_HASH_DIGITS] for sha256 in measured or {planned})
+    image = images.get(f"{story.target}+tick{tick_hz}") or images.get(story.target)
+    planned = {image.sha256} if image else set()
+    firmware = sorted(sha256[:_HASH_DIGITS] for sha256 in measured or planned)
     return {"commit": commit_of(run.info), "firmware": ", ".join(firmware), "run": run.run_id}
 
 
@@ -339,7 +337,7 @@ def _labels(run: RunStory, story: Story, raw: RawResult) -> list[tuple[str, str]
         ("parentSuite", story.rack),
         ("suite", story.place),
         ("subSuite", story.bench),
-        ("epic", run.info.get("product") or "Performance"),
+        ("epic", run.info.product or "Performance"),
         ("feature", story.bench),
         ("story", story.label),
         ("host", story.rack),  # not the machine's name: the report is published

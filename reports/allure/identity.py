@@ -15,7 +15,6 @@ from pathlib import Path
 
 from hil.model import Verdict, format_place
 from hil.reports.allure.story import case_label, limits_of, parse_case_id
-from hil.reports.history import rack_of
 from hil.store import JudgedRun
 
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "hil/reports/allure")
@@ -61,7 +60,7 @@ def ids_of(run: JudgedRun) -> dict[tuple[str, str], str]:
         ConfigError: the run's thresholds cannot be read.
     """
     thresholds, verdict = limits_of(run), run.verdict
-    place = format_place(run.info.get("product", ""), str(run.info.get("rack") or rack_of(verdict)))
+    place = format_place(run.info.product, run.info.rack)
     found = {}
     for board, case_id in _cases(verdict):
         bench, _ = parse_case_id(case_id)

@@ -7,14 +7,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from hil.base.errors import ConfigError, ExitCode
 from hil.base.paths import PROJECT_THRESHOLDS
 from hil.model import ComparedSeries, Entry, Fault, NotRun, RunRecord, SeriesVerdict, Verdict, bench_of
 from hil.reports.compared import ranked
 from hil.reports.crashes import Crash, crashes_in
-from hil.store import JudgedRun
+from hil.store import JudgedRun, RunInfo
 from hil.thresholds import Thresholds, load_project, own_limits
 
 
@@ -59,7 +58,7 @@ class RunStory:
     """One run; ``faults`` are those of no single case."""
 
     path: Path
-    info: Mapping[str, Any]
+    info: RunInfo
     verdict: Verdict
     stories: tuple[Story, ...]
     faults: tuple[Fault, ...]
@@ -98,7 +97,7 @@ def limits_of(run: JudgedRun) -> Mapping[str, Thresholds]:
 
     Raises ConfigError where they cannot be read.
     """
-    return own_limits(run) or load_project(PROJECT_THRESHOLDS, today=run.day)
+    return own_limits(run) or load_project(PROJECT_THRESHOLDS, today=run.info.day)
 
 
 def _keys(entries: Iterable[Entry]) -> list[tuple[str, str]]:
@@ -150,7 +149,7 @@ def _parts_of(entries: Iterable[Entry], verdict: Verdict) -> dict[tuple[str, str
 
 
 def _story(
-    info: Mapping[str, Any],
+    info: RunInfo,
     verdict: Verdict,
     key: tuple[str, str],
     parts: _Parts,
@@ -163,7 +162,7 @@ def _story(
     records = parts.records
     kind, target = (records[0].kind, records[0].target) if records else _nature(info, verdict, board)
     return Story(
-        rack=str(info.get("rack") or (records[0].rack if records else "unknown")),
+        rack=info.rack,
         board=board,
         kind=kind,
         target=target,
@@ -203,9 +202,9 @@ def parse_case_id(case_id: str) -> tuple[str, dict[str, str]]:
     return bench, {key: value for key, _, value in found}
 
 
-def _nature(info: Mapping[str, Any], verdict: Verdict, board: str) -> tuple[str, str]:
+def _nature(info: RunInfo, verdict: Verdict, board: str) -> tuple[str, str]:
     """Return kind and target of a board that has no record of this case."""
-    for item in info.get("boards", []):
-        if item.get("id") == board:
-            return str(item.get("kind", "")), str(item.get("target", ""))
+    for item in info.boards:
+        if item.id == board:
+            return item.kind, item.target
     return next(((item.kind, item.target) for item in verdict.series if item.board == board), ("", ""))

@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
-from typing import Any
 
 from hil.base.units import convert, find_unit, unit_of
 from hil.model import RunRecord
 from hil.reports.allure.story import Story
+from hil.store import RunInfo
 
 _DONE, _INTERVAL = "done_us", "interval_us"
 
@@ -26,8 +25,8 @@ def times_of(story: Story, run_start: int) -> tuple[int, int]:
     return min(starts), min(starts) + round(sum(_measured_ms(story, record) for record in story.records))
 
 
-def run_start_of(info: Mapping[str, Any]) -> int:
-    return unix_ms(info.get("started_utc")) or 0
+def run_start_of(info: RunInfo) -> int:
+    return unix_ms(info.started_utc) or 0
 
 
 def unix_ms(text: object) -> int | None:

@@ -15,6 +15,7 @@ from hil.model import Verdict
 from hil.reports.boards import remarks
 from hil.reports.compared import is_blocked as is_blocked_comparison
 from hil.reports.rows import is_blocked
+from hil.store import RunDirectory
 from hil.store.verdicts import read_verdict
 
 
@@ -134,8 +135,7 @@ def _with_verdict(leg: LegFacts, run: Path, name: str) -> LegFacts:
     """Add the run's verdict. Raises ConfigError, which names the leg."""
     try:
         verdict = read_verdict(run / name)
-        info = json.loads((run / "run.json").read_text(encoding="utf-8"))
-        said = tuple(remarks(info, verdict))
+        said = tuple(remarks(RunDirectory(run).read_info(), verdict))
     except ConfigError as error:
         said_of = error.sentence.partition("(")[2].rstrip(".)") or error.sentence
         raise ConfigError(f"the verdict of the leg {leg.name} cannot be read: {said_of}.") from error

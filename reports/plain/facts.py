@@ -3,20 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from hil.model import Verdict
 from hil.reports.boards import noise_remark
-from hil.reports.history import rack_of
-from hil.store import time_in
+from hil.store import RunInfo
 from hil.store.run_info import measured_commit
 
 
 @dataclass(frozen=True)
 class RunFacts:
-    """A run; ``started_utc`` is that of its id where run.json is lost. ``simulated`` says that noise was."""
+    """A run; ``simulated`` says that noise was."""
 
     run_id: str
     started_utc: str
@@ -32,15 +28,15 @@ class RunFacts:
         return f"{kind}, simulated noise" if kind and self.simulated else kind
 
 
-def facts_of(run_id: str, info: Mapping[str, Any], verdict: Verdict) -> RunFacts:
-    """Return what run.json says, and what the verdict tells where it says nothing."""
+def facts_of(run_id: str, info: RunInfo) -> RunFacts:
+    """Return what run.json says."""
     return RunFacts(
         run_id=run_id,
-        started_utc=str(info.get("started_utc") or time_in(run_id)),
+        started_utc=info.started_utc,
         commit=measured_commit(info),
-        dirty=bool(info.get("git", {}).get("dirty")),
-        rack=str(info.get("rack") or rack_of(verdict) or "unknown"),
-        trigger=str(info.get("trigger", "local")),
-        suite=str(info.get("suite", "")),
+        dirty=info.git.dirty,
+        rack=info.rack,
+        trigger=info.trigger,
+        suite=info.suite,
         simulated=bool(noise_remark(info)),
     )

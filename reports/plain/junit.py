@@ -70,8 +70,7 @@ def junit_xml(facts: RunFacts, run: RunStory) -> bytes:
 
 def _boards(facts: RunFacts, run: RunStory) -> list[_Suite]:
     natures = {story.board: (story.kind, story.target) for story in run.stories}
-    planned = run.info.get("boards", [])
-    natures |= {str(one.get("id")): (str(one.get("kind")), str(one.get("target"))) for one in planned}
+    natures |= {board.id: (board.kind, board.target) for board in run.info.boards}
     natures |= {fault.board: ("", "") for fault in run.faults if fault.board and fault.board not in natures}
     suites = []
     for board, (kind, target) in sorted(natures.items()):

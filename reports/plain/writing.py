@@ -15,9 +15,8 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
@@ -30,7 +29,7 @@ from hil.reports.allure.times import unix_ms
 from hil.reports.metrics import Group, board_groups
 from hil.reports.plain import junit
 from hil.reports.plain.facts import RunFacts, facts_of
-from hil.store import JudgedRun
+from hil.store import JudgedRun, RunInfo
 from hil.store.files import disk_error, replace_file
 
 Value = str | int | float | bool | None
@@ -89,7 +88,7 @@ OPENMETRICS = "openmetrics.txt"
 _UNITS = re.compile(r"_(seconds|bytes_per_second|bytes|ratio|cycles|dbm)$")
 
 
-def openmetrics_text(facts: RunFacts, info: Mapping[str, Any], verdict: Verdict) -> bytes:
+def openmetrics_text(facts: RunFacts, info: RunInfo, verdict: Verdict) -> bytes:
     """Return the text: ``# HELP``, ``# TYPE``, ``# UNIT`` and samples a family, ``# EOF`` at the end.
 
     Each sample has the labels of its Pushgateway group (job, rack, board), and the start of the run in
@@ -98,7 +97,7 @@ def openmetrics_text(facts: RunFacts, info: Mapping[str, Any], verdict: Verdict)
     started_ms = unix_ms(facts.started_utc)
     started_s = None if started_ms is None else started_ms // 1000
     registry = CollectorRegistry()
-    registry.register(_Families(_merged(board_groups({**info, "rack": facts.rack}, verdict), started_s)))
+    registry.register(_Families(_merged(board_groups(info, verdict), started_s)))
     text: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]
     return text
 
@@ -168,7 +167,7 @@ def write_plain(judged: JudgedRun) -> tuple[Path, ...]:
         RigError: the disk does not take them.
     """
     run = story_of(judged)
-    facts = facts_of(run.run_id, run.info, run.verdict)
+    facts = facts_of(run.run_id, run.info)
     contents = {
         SERIES: series_csv(facts, run.verdict),
         COMPARISONS: comparisons_csv(facts, run.verdict),

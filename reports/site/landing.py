@@ -13,7 +13,6 @@ from html import escape
 from typing import Any
 
 from hil.gate.words.banner import banner_of
-from hil.history.nightly.event_lines import noted_changes
 from hil.model import ComparedSeries, Fault, NotRun, SeriesVerdict, Verdict
 from hil.reports import compared, rows
 from hil.reports import page as markup
@@ -105,7 +104,7 @@ def render_landing(
 
 
 def _is_proposed(runs: Sequence[ShownRun]) -> bool:
-    return all(run.info.get("trigger") == "pr" for run in runs)
+    return all(run.info.trigger == "pr" for run in runs)
 
 
 def _heading(runs: Sequence[ShownRun]) -> str:
@@ -141,7 +140,7 @@ def _verdicts(runs: Sequence[ShownRun], events: Sequence[Mapping[str, Any]]) -> 
 
 
 def _verdict(run: ShownRun, events: Sequence[Mapping[str, Any]]) -> str:
-    changes = changes_beside(events, run.info) or noted_changes(run.info)
+    changes = changes_beside(events, run.info) or list(run.run.reported.changes)
     said = banner_of(run.verdict, changes)
     tone = said.tone.replace("open", "unsure")
     parts = [*_whereabouts(run), f"suite {run.line['suite']}", f"run {run.run_id}"]
@@ -356,7 +355,7 @@ def _reasons(not_run: Sequence[NotRun]) -> list[str]:
 
 def _worth_knowing(runs: Sequence[ShownRun], links: Sequence[_Links]) -> str:
     """Return what went wrong in reporting, then what the gate warns of, a line a metric."""
-    reporting = [str(line) for run in runs for line in run.info.get("reporting", {}).get("warnings", [])]
+    reporting = [line for run in runs for line in run.run.reported.warnings]
     general = [line for run in runs for line in rows.general_warnings(run.verdict)]
     noted = [
         (line, [_linked(ways, item, item.sentence) for item in items])

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from hil.base.errors import ConfigError, ExitCode, combine_exit_codes
 from hil.base.paths import PROJECT_ROOT
 from hil.model import Verdict
@@ -27,7 +29,7 @@ from hil.reports.ledger import LossNote, loss_notes
 from hil.reports.plain import FILES as PLAIN_FILES
 from hil.reports.studies.build import FILES as REPRODUCTION_FILES
 from hil.reports.trace_notes import TraceNote, published_files, trace_notes
-from hil.store import JudgedRun
+from hil.store import JudgedRun, RunInfo
 from hil.store.directory import JOURNAL, RUN_INFO, SUMMARY, VERDICTS
 
 RESULTS = "allure-results"
@@ -50,7 +52,7 @@ class ShownRun:
         return self.run.path
 
     @property
-    def info(self) -> Mapping[str, Any]:
+    def info(self) -> RunInfo:
         return self.run.info
 
     @property
@@ -111,8 +113,7 @@ def _distinct(words: Any) -> list[str]:
 
 RAW_FILES = (SUMMARY, VERDICTS, JOURNAL, RUN_INFO, *PLAIN_FILES, *REPRODUCTION_FILES)
 _CHECKOUT = PROJECT_ROOT
-_PUBLIC = ("schema", "run_id", "rack", "suite", "trigger", "started_utc", "git", "versions", "noise")
-_PUBLIC_OF_BOARD = ("id", "kind", "target")
+_PUBLIC = {"schema", "run_id", "rack", "suite", "trigger", "started_utc", "git", "versions", "noise"}
 _TEXTS = {".json", ".jsonl", ".md", ".txt", ".log", ".csv", ".svg", ".html", ".properties"}
 _STARTED_BY = re.compile(rb"(?m)^- by: .*\n")  # the line of summary.md that names user and host
 # where a path begins: in JSON a new line is \n, and an address or another path is none
@@ -139,15 +140,14 @@ def shortener(runs: Sequence[ShownRun]) -> Shorten:
     return lambda text: pattern.sub(b"", text) if any(mark in text for mark in marks) else text
 
 
-def public_info(info: Mapping[str, Any]) -> dict[str, Any]:
+def public_info(info: RunInfo) -> dict[str, Any]:
     """Return what of run.json stands in the site."""
-    found = {key: info[key] for key in _PUBLIC if key in info}
-    if url := info.get("ci", {}).get("url"):
-        found["ci"] = {"url": url}
-    boards = info.get("boards", [])
-    found["boards"] = [{key: board.get(key) for key in _PUBLIC_OF_BOARD} for board in boards]
-    firmware = info.get("firmware", {})
-    found["firmware"] = {target: {"sha256": image.get("sha256")} for target, image in firmware.items()}
+    stored = msgspec.to_builtins(info)
+    found = {key: value for key, value in stored.items() if key in _PUBLIC}
+    found["boards"] = stored["boards"]
+    if info.ci.url:
+        found["ci"] = {"url": info.ci.url}
+    found["firmware"] = {name: {"sha256": image.sha256} for name, image in info.firmware.items()}
     return found
 
 

@@ -111,7 +111,7 @@ def reproduce_suite(run: StoredRun) -> list[Document]:
 
     The studies are those that the run was started with, of which its folder keeps a copy.
     """
-    study = study_of_suite(str(run.info.get("suite", "")), run.path / KEPT_FOLDER)
+    study = study_of_suite(run.info.suite, run.path / KEPT_FOLDER)
     return reproduce(run, study) if study else []
 
 
@@ -202,7 +202,7 @@ def reproduce(run: StoredRun, study: Study) -> list[Document]:
         RigError: the disk does not take it.
     """
     run_id = run.run_id
-    documents = documents_of(study, run.journal.entries, run_id, suite=str(run.info.get("suite", "")))
+    documents = documents_of(study, run.journal.entries, run_id, suite=run.info.suite)
     contents = (
         render_markdown(study, documents, run_id=run_id),
         render_json(study, documents, run_id=run_id),

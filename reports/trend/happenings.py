@@ -23,6 +23,7 @@ from hil.reports.trend.commits import commit_json
 from hil.reports.trend.naming import Number, tidy
 from hil.reports.trend.points import Point, Series
 from hil.reports.trend.runs import Run
+from hil.store import RunInfo
 
 LAST_NIGHTS = 120  # as `hil changes` looks at
 _READ = ("p50", "p95", "p99", "")  # statistics that need no explanation
@@ -198,16 +199,15 @@ def events_json(
     return [_event_json(number, event, places, columns, runs) for number, event in enumerate(events)]
 
 
-def changes_beside(events: Sequence[Mapping[str, Any]], info: Mapping[str, Any]) -> list[str]:
+def changes_beside(events: Sequence[Mapping[str, Any]], info: RunInfo) -> list[str]:
     """Return the words of what is open in the nights of a run's rack and product, for its banner.
 
     None of a pull request: what the default branch did is not its doing.
     """
-    if info.get("trigger") == "pr":
+    if info.trigger == "pr":
         return []
-    rack, product = info.get("rack", ""), info.get("product", "")
     return open_changes(
-        [one for one in events if rack in one["racks"] and product in one.get("products", [""])]
+        [one for one in events if info.rack in one["racks"] and info.product in one.get("products", [""])]
     )
 
 

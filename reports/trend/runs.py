@@ -24,7 +24,7 @@ from hil.model import IMPORTED, Verdict, format_place
 from hil.reports.allure.story import limits_of
 from hil.reports.history import comparable
 from hil.reports.stored import by_name
-from hil.store import JudgedRun
+from hil.store import JudgedRun, RunInfo
 from hil.store.run_info import MOST_AUTHOR, MOST_TITLE
 from hil.thresholds import Thresholds
 
@@ -39,7 +39,7 @@ class Reported(Protocol):
     @property
     def path(self) -> Path: ...
     @property
-    def info(self) -> Mapping[str, Any]: ...
+    def info(self) -> RunInfo: ...
     @property
     def verdict(self) -> Verdict: ...
     @property

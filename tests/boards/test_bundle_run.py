@@ -54,7 +54,6 @@ def test_a_rack_measures_a_bundle_and_compiles_nothing(bundle_lab: Lab) -> None:
     assert record["firmware_sha256"] == digests.image_sha256
     run_info = json.loads((bundle_lab.out / "latest" / "run.json").read_text())
     assert run_info["firmware"][TARGET] == {
-        "build_dir": str(bundle_lab.firmware / TARGET),
         "sha256": digests.image_sha256,
         "commit": "5" * 40,
         "dirty": False,

@@ -16,8 +16,8 @@ from hil.boards.health.types import BoardRun
 from hil.model import Fault, NotRun, Recovery
 from hil.reports.finish import ReportOptions, finish
 from hil.reports.history import append_health
-from hil.store import RunDirectory, read_run
-from tests.make_records import RUN_ID, publish_record, publish_thresholds
+from hil.store import RunDirectory, read_judged_run, read_run
+from tests.make_records import RUN_ID, publish_record, publish_thresholds, run_info
 from tests.reports.allure_runs import judged
 from tests.reports.as_read import as_read
 
@@ -39,11 +39,9 @@ def parts(run: Path) -> dict[str, BoardRun]:
 
 def killed(out: Path, *entries: Any, **info: Any) -> Path:
     """Return a run that was neither judged nor let go of its boards."""
-    directory = RunDirectory.create(out, RUN_ID)
+    directory = RunDirectory.create(out, run_info(**info))
     for entry in entries:
         directory.append(entry)
-    if info:
-        directory.write_info({"run_id": RUN_ID, "rack": "virtual", **info})
     return directory.path
 
 
@@ -88,10 +86,10 @@ def test_a_killed_run_counts_by_what_is_there(tmp_path: Path) -> None:
     assert found.started_utc == "2026-11-20T22:12:57Z"
 
 
-def test_a_run_killed_before_it_wrote_anything_is_no_error(tmp_path: Path) -> None:
-    """An empty journal without run.json: a run of no rack, at the time in its name; boards from faults."""
+def test_a_run_killed_before_it_measured_anything_is_no_error(tmp_path: Path) -> None:
+    """An empty journal: a run without boards; boards from faults."""
     found = health_of(read_run(killed(tmp_path / "nothing")))
-    assert (found.rack, found.boards, found.started_utc) == ("", (), "2026-11-20T22:12:57Z")
+    assert (found.rack, found.boards, found.started_utc) == ("virtual", (), "2026-11-20T22:12:57Z")
     found = health_of(read_run(killed(tmp_path / "fault", Fault(RUN_ID, "rig", 3, "not a byte came", "v1"))))
     assert found.exit_code == 3
     assert [part.state for part in found.boards] == ["faulted"]
@@ -117,14 +115,14 @@ def test_a_run_joins_the_history_once(tmp_path: Path) -> None:
 def test_a_run_ends_with_its_line_and_says_whom_it_keeps_out(tmp_path: Path) -> None:
     """The line joins OUT/history/health.jsonl; a board that the rack's rule keeps out is in the summary."""
     entries = [publish_record(board="v1"), Fault(RUN_ID, "rig", 3, "its port vanished", "v2")]
-    run = RunDirectory.open(judged(tmp_path / "out", entries, info=INFO))
+    run = read_judged_run(judged(tmp_path / "out", entries, info=INFO))
     watch = Watch(tmp_path / "kept", 1, Path("rack.yaml"))
     done = finish(run, ReportOptions(tmp_path / "out", site=False, watch=watch), say=lambda _sentence: None)
     assert [one.run_id for one in read_lines(tmp_path / "out" / "history" / "health.jsonl")] == [RUN_ID]
     assert list(read_quarantine(tmp_path / "kept")) == ["v2"]
     (told,) = done.warnings
     assert told.startswith("board v2 is in quarantine from now on: the rig failed on it in 1 run in a row; ")
-    assert told in as_read(run.summary_path.read_text())
+    assert told in as_read((run.path / "summary.md").read_text())
 
 
 def test_a_board_that_nothing_brought_back_is_lost(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from hil.base.errors import ConfigError, RigError
@@ -31,11 +32,12 @@ from hil.model import Entry, NotRun
 from hil.reports.boards import remarks
 from hil.reports.summary import render_markdown
 from hil.run.campaign import check_asked, check_present, read_campaign
+from hil.run.comparing import Other
 from hil.run.plan import Plan, make_plan
-from hil.run.run_facts import run_info
+from hil.run.run_facts import run_info as facts_of
 from tests.boards.health_runs import KEPT_OUT, board_run, run_at
 from tests.lab import make_lab
-from tests.make_records import RUN_ID, publish_record, publish_thresholds
+from tests.make_records import RUN_ID, publish_record, publish_thresholds, run_info
 from tests.reports.as_read import as_read
 from tests.run.test_plan import BENCHES
 
@@ -128,7 +130,7 @@ def test_a_run_is_not_undecided_for_a_board_in_quarantine() -> None:
     entries: list[Entry] = [publish_record(board="v1"), missing]
     verdict = judge(entries, {"publish": publish_thresholds()})
     assert verdict.exit_code == 0
-    info = {"quarantined": [{**vars(KEPT_OUT), "board": "v3"}]}
+    info = run_info(quarantined=[{**vars(KEPT_OUT), "board": "v3"}])
     told = "Board v3 took no part: quarantined since 2026-11-01 05:00 UTC by anna: its port vanishes."
     assert told in remarks(info, verdict)
     assert f"> {told}" in as_read(render_markdown(info, verdict, []))
@@ -176,10 +178,10 @@ def test_a_campaign_knows_who_is_left_out(tmp_path: Path) -> None:
     put(folder_of(rack, option.out), Quarantine("b1", "2026-11-01T05:00:00Z", "anna", "dark"))
     campaign = read_campaign(option)
     assert [plan.board.id for plan in campaign.plan.present] == ["b2"]
-    told = run_info(campaign, "run", {})["quarantined"]
-    assert told == [{"board": "b1", "since_utc": "2026-11-01T05:00:00Z", "who": "anna", "why": "dark"}]
+    (told,) = facts_of(campaign, "run", {}, Other({}), "").quarantined
+    assert msgspec.structs.astuple(told) == ("b1", "2026-11-01T05:00:00Z", "anna", "dark")
     release(folder_of(rack, option.out), "b1")
-    assert "quarantined" not in run_info(read_campaign(option), "run", {})
+    assert facts_of(read_campaign(option), "run", {}, Other({}), "").quarantined == ()
 
 
 def test_a_target_leaves_its_boards_in_quarantine_out(tmp_path: Path) -> None:

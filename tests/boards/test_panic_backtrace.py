@@ -18,6 +18,7 @@ from hil.boards.firmware.symbols import GDBS
 from hil.run.lab_rig import LabRig
 from hil.store import RunDirectory
 from tests.boards.panic_build import build, printed, put_gdb
+from tests.make_records import run_info
 from tests.session.fake_agent import FakeAgent, FakeConsole
 from tests.session.session_rig import CASE
 
@@ -128,7 +129,7 @@ def test_a_boards_fault_names_the_place_in_its_program(tmp_path: Path, tools: Pa
     console: Any = FakeConsole(FakeAgent(on_measured=lambda _: lines))
     console.log, console.close = lambda _line: None, lambda: None
     rig = LabRig.__new__(LabRig)
-    rig._run = RunDirectory.create(tmp_path, "r")
+    rig._run = RunDirectory.create(tmp_path, run_info(run_id="r"))
     rig._consoles = SimpleNamespace(open=lambda *_, **_options: console)  # type: ignore[assignment]
     rig._run.console_log("e1").parent.mkdir(exist_ok=True)
     stack: Any = SimpleNamespace(callback=lambda _: None)

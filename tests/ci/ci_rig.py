@@ -23,7 +23,7 @@ from hil.thresholds import load_all
 from hil.thresholds.loader import FOLDER
 from hil.thresholds.types import Thresholds
 from tests.ci.git_process import git
-from tests.make_records import RUN_ID, THRESHOLDS_ROOT, publish_record
+from tests.make_records import THRESHOLDS_ROOT, publish_record, run_info
 
 HEAD, BASE = "c0ffee" * 6 + "c0ff", "ba5e" * 10
 CALLER, CALLED = ".github/workflows/pr.yml", ".github/workflows/rack.yml"  # of a rack's job
@@ -139,20 +139,17 @@ def leave_run(
     """
     kind = "virtual" if target.startswith("virtual-") else "physical"
     entries = [publish_record(board=f"{kind}-1")] if entries is None else entries
-    run = RunDirectory.create(folder, RUN_ID)
+    info = run_info(
+        suite=suite_of(folder),
+        git={"commit": commit, "dirty": False},
+        boards=[{"id": f"{kind}-1", "kind": kind, "target": target}],
+        plan=_planned(entries),
+        firmware={target: {"sha256": "f" * 64, **(origin or {})}},
+    )
+    run = RunDirectory.create(folder, info)
     (folder / "latest").unlink()
     for entry in entries:
         run.append(entry)
-    info = {
-        "run_id": RUN_ID,
-        "suite": suite_of(folder),
-        "started_utc": "2026-11-20T22:12:57Z",
-        "git": {"commit": commit, "dirty": False},
-        "boards": [{"id": f"{kind}-1", "kind": kind, "target": target}],
-        "plan": _planned(entries),
-        "firmware": {target: {"sha256": "f" * 64, **(origin or {})}},
-    }
-    run.write_info(info)
     write_limits(run.path)
     if verdict:
         run.write_verdict(verdict)

@@ -22,12 +22,17 @@ from hil.store import RunDirectory
 from tests.ci.ci_rig import HEAD, Repository, a_plan, leave_run, limits_text, rig_limits, write_limits
 from tests.ci.github_server import State
 from tests.gate import compare_records
-from tests.make_records import RUN_ID, publish_record, publish_thresholds
+from tests.make_records import RUN_ID, change_info, publish_record, publish_thresholds
 
 TLS: dict[str, Scalar] = {"transport": "tls"}
 FILES = ("tests/a.py",)  # of the pull request: no firmware, so that the emulated chip's image is as it was
 LOOKS = ((8, 8),)  # one is enough to decide, and to judge it again costs half
-NOISE = {"profile": "typical", "description": "profile typical, seed 7: boots differ by 2 %"}
+NOISE = {
+    "simulated": True,
+    "profile": "typical",
+    "seed": 7,
+    "description": "profile typical, seed 7: boots differ by 2 %",
+}
 
 
 @functools.cache
@@ -54,8 +59,7 @@ def leave_comparison(
     boards = [{"id": name, "kind": "virtual", "target": "virtual-esp32"} for name in compare_records.BOARDS]
     cases = {entry.case_id: 1 for entry in entries if isinstance(entry, RunRecord)}
     plan = dict.fromkeys(compare_records.BOARDS, cases)
-    facts = {**directory.read_info(), "boards": boards, "plan": plan, **({"noise": NOISE} if noise else {})}
-    directory.write_info(facts)
+    change_info(directory, boards=boards, plan=plan, **({"noise": NOISE} if noise else {}))
     return directory.path
 
 
@@ -69,9 +73,8 @@ def leave_virtual(legs: Path, latency_ms: float = 7.0, not_run: Sequence[str] = 
     case = publish_thresholds().case(TLS).case_id
     entries += [NotRun(RUN_ID, "virtual-2", case, reason) for reason in not_run]
     directory: RunDirectory = leave_run(legs / "virtual", entries)
-    facts = directory.read_info()
     boards = [{"id": f"virtual-{n}", "kind": "virtual", "target": "virtual-esp32"} for n in (1, 2)]
-    directory.write_info({**facts, "boards": boards})
+    change_info(directory, boards=boards)
     return directory.path
 
 

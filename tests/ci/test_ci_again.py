@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,7 +23,7 @@ from hil.store import RunDirectory
 from hil.thresholds import load_all
 from tests.ci.ci_rig import Repository, a_plan, leave_rack_run, leave_run, limits_text, rejudge, write_limits
 from tests.ci.comment_rig import leave_comparison
-from tests.make_records import RUN_ID, publish_record
+from tests.make_records import RUN_ID, change_info, publish_record
 
 SLOW_MS = 60.0  # the limits are 25 and 40 ms
 PASS = {"outcome": "pass", "exit_code": 0, "sentence": "All is well.", "series": [], "compared": []}
@@ -76,39 +75,19 @@ def test_limits_that_only_the_run_has_do_not_count(tmp_path: Path) -> None:
     assert concluded(tmp_path, Counting()).exit_code == ExitCode.PASS  # where nothing else is known
 
 
-def _another_suite(info: dict[str, object]) -> None:
-    info["suite"] = "publish and qos=0"
-
-
-def _a_share_of_alpha(info: dict[str, object]) -> None:
-    info["legs"] = 1000
-
-
-def _no_board(info: dict[str, object]) -> None:
-    info["boards"] = []
-
-
-def _half_a_plan(info: dict[str, object]) -> None:
-    info["plan"] = {}
-
-
 @pytest.mark.parametrize(
     ("damage", "why"),
     [
-        (_another_suite, "measured the suite 'publish and qos=0' instead of 'quick'"),
-        (_a_share_of_alpha, "shared alpha with 1000 legs, and the plan has 1"),
-        (_no_board, "names no board"),
-        (_half_a_plan, "1 of 1 cases of its suite are not in its plan of virtual-1"),
+        ({"suite": "publish and qos=0"}, "measured the suite 'publish and qos=0' instead of 'quick'"),
+        ({"legs": 1000}, "shared alpha with 1000 legs, and the plan has 1"),
+        ({"boards": []}, "names no board"),
+        ({"plan": {}}, "1 of 1 cases of its suite are not in its plan of virtual-1"),
     ],
 )
-def test_less_than_the_plan_promised_is_no_pass(
-    tmp_path: Path, damage: Callable[[dict[str, object]], None], why: str
-) -> None:
+def test_less_than_the_plan_promised_is_no_pass(tmp_path: Path, damage: dict[str, object], why: str) -> None:
     """Suite, boards, cases and share of alpha are those of the plan, whatever run.json would have."""
     run = leave_run(tmp_path / "legs/virtual")
-    info = run.read_info()
-    damage(info)
-    run.write_info(info)
+    change_info(run, **damage)
     leg = concluded(tmp_path, counting(tmp_path)).legs[0]
     assert leg.exit_code == ExitCode.RIG
     assert why in leg.sentence

@@ -29,6 +29,7 @@ from hil.cli.app import run_command
 from hil.store import RunDirectory
 from hil.virtual.emulator.chips import COUNTING
 from tests.ci.ci_rig import HEAD, Repository, a_plan, leave_run, targets_file
+from tests.make_records import change_info
 from tests.reports.as_read import as_read
 from tests.run import sealed_chip
 
@@ -145,7 +146,7 @@ def leave_cost(legs: Path, costs: Mapping[str, int]) -> None:
     parts = "sealed and (part=publish_qos0 or part=publish_qos1)"
     run_command([*words, "--suite", parts, "--out", str(folder / "out")])
     (run,) = RunDirectory.list(collect(folder / "out", LEG, legs, {}).parent)
-    run.write_info({**run.read_info(), "git": {"commit": HEAD, "dirty": False}})  # this checkout's is another
+    change_info(run, git={"commit": HEAD, "dirty": False})  # this checkout's is another
 
 
 def say(legs: Path) -> CiVerdict:
@@ -199,7 +200,7 @@ def test_a_share_of_alpha_is_not_what_was_planned(counted: Callable[[int], Path]
     """The legs that time share alpha; this one has all of it, or it would block less."""
     shutil.copytree(counted(12_409) / LEG, legs / LEG)
     (run,) = RunDirectory.list(legs / LEG)
-    run.write_info({**run.read_info(), "suite": "sealed", "legs": 2})
+    change_info(run, suite="sealed", legs=2)
     plan = a_plan(["esp32"], emulated=True)
     assert plan.legs_of_alpha == 2
     leg = next(leg for leg in conclude(plan, legs, WELL, Counting()).legs if leg.name == LEG)
@@ -211,9 +212,9 @@ def test_firmware_of_another_commit_is_no_verdict(counted: Callable[[int], Path]
     """The bundle says which commit was built, and it has to be the plan's head."""
     shutil.copytree(counted(12_409) / LEG, legs / LEG)
     (run,) = RunDirectory.list(legs / LEG)
-    info = run.read_info()
-    assert info["firmware"]["esp32c3"]["commit"] == HEAD
-    run.write_info({**info, "firmware": {"esp32c3": {**info["firmware"]["esp32c3"], "commit": "e" * 40}}})
+    image = run.read_info().firmware["esp32c3"]
+    assert image.commit == HEAD
+    change_info(run, firmware={"esp32c3": {"sha256": image.sha256, "commit": "e" * 40}})
     (leg,) = [leg for leg in say(legs).legs if leg.name == LEG]
     assert (leg.exit_code, leg.outcome) == (ExitCode.RIG, "no verdict")
     assert "its firmware is of the commit eeeeeeeeeeee" in leg.sentence

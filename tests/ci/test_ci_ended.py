@@ -28,7 +28,7 @@ from tests.ci.ci_rig import HEAD, a_plan, leave_rack_run, leave_run, write_limit
 from tests.ci.comment_rig import own_repository, pull_request_plan, pull_request_state, zipped
 from tests.ci.github_server import HOME, RUN, TOKEN, State, serve
 from tests.lab import make_lab
-from tests.make_records import RUN_ID
+from tests.make_records import RUN_ID, change_info
 from tests.reports.as_read import Seen
 from tools.comment_page import to_html
 
@@ -95,7 +95,7 @@ def test_what_another_job_left_is_not_this_ones(tmp_path: Path, job: str) -> Non
     latest(out, run)
     with pytest.raises(RigError, match=f"{RUN_ID} is of another job"):
         collect(out, "virtual", legs, GITHUB)
-    run.write_info({**run.read_info(), "ci": {"url": f"https://github.com/{HOME}/actions/runs/5"}})
+    change_info(run, ci={"url": f"https://github.com/{HOME}/actions/runs/5"})
     assert collect(out, "virtual", legs, GITHUB).name == RUN_ID
     leave_end(out, job=job)
     with pytest.raises(RigError, match=r"ended\.json is of another job"):

@@ -21,7 +21,7 @@ from hil.ci.plan import Leg, write_plan
 from tests.ci.ci_rig import Repository, a_plan, leave_run, limits_text, rejudge, write_limits
 from tests.in_process import hil
 from tests.lab import ROOT, own_environment
-from tests.make_records import publish_record
+from tests.make_records import change_info, publish_record
 
 Content = dict[str, Any]
 Edit = Callable[[Content], None]
@@ -52,8 +52,7 @@ class Change:
         self.base = self.repository.commit({"thresholds/publish.yaml": edited(base), **rack})
         self.repository.commit({"thresholds/publish.yaml": edited(head)})
         run = leave_run(folder / "legs" / "virtual", [publish_record(board="v1", latency_ms=latency_ms)])
-        info = run.read_info()
-        run.write_info({**info, "boards": [{"id": "v1", "kind": "virtual", "target": "virtual-esp32"}]})
+        change_info(run, boards=[{"id": "v1", "kind": "virtual", "target": "virtual-esp32"}])
         write_limits(run.path, edited(head))
         rejudge(run)
 
@@ -225,7 +224,7 @@ def test_a_teams_repository_is_judged_by_its_merge_base_too(tmp_path: Path, of_i
     plan = dataclasses.replace(a_plan(), base=base, legs=(Leg("virtual", "virtual", suite),))
     write_plan(plan, tmp_path / "ci" / "plan.json")
     run = leave_run(tmp_path / "ci" / "legs" / "virtual", [publish_record(latency_ms=SLOW_MS)])
-    run.write_info({**run.read_info(), "suite": suite})
+    change_info(run, suite=suite)
     write_limits(run.path, edited(redefined))
     rejudge(run)
     said = say_the_verdict(tmp_path)

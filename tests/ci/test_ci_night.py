@@ -21,6 +21,7 @@ from hil.run.plan import make_plan
 from hil.thresholds import load_project
 from tests.ci.ci_rig import Repository, a_plan, leave_run, targets_file
 from tests.lab import ROOT
+from tests.make_records import change_info
 
 WELL = {"plan": "success", "virtual": "success"}
 
@@ -82,7 +83,7 @@ def a_night() -> CiPlan:
 
 def leave(folder: Path, bench: str, *, suite: str = "") -> None:
     run = leave_run(folder / f"virtual-{bench}")
-    run.write_info({**run.read_info(), "suite": suite or f"quick and {bench}"})
+    change_info(run, suite=suite or f"quick and {bench}")
 
 
 def test_the_legs_of_a_night_have_one_verdict(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from hil.virtual.emulator.chips import COUNTING
 from tests.ci.ci_rig import BASE, HEAD, Repository, a_plan, leave_run, targets_file
 from tests.in_process import hil
 from tests.lab import ROOT, own_environment
+from tests.make_records import change_info
 
 JITTER = """\
 schema: 1
@@ -285,7 +286,7 @@ def test_a_wrong_reference_file_ends_the_night(repository: Repository) -> None:
 def test_only_what_nights_measured_enters_the_history(tmp_path: Path) -> None:
     """Each leg is told: without a run, or with one that may not enter; other legs are not looked at."""
     (tmp_path / "legs" / "night-esp32").mkdir(parents=True)
-    leave_run(tmp_path / "legs" / "night-virtual")
+    change_info(leave_run(tmp_path / "legs" / "night-virtual"), trigger="pr")
     leave_run(tmp_path / "legs" / "virtual")
     said = list(add_runs(tmp_path / "legs", tmp_path / "history"))
     assert said[0] == "night-esp32: no run"

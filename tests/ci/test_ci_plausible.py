@@ -48,12 +48,12 @@ def boards(**changes: str) -> Callable[[Facts], Facts]:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda _: {"legs": 0}, "it shared alpha with 0 legs"),
-        (lambda _: {"legs": -1}, "it shared alpha with -1 legs"),
-        (lambda _: {"legs": 0.5}, "it shared alpha with 0.5 legs"),
-        (lambda _: {"legs": True}, "it shared alpha with True legs"),
-        (planned(0), "its plan has a case without a boot"),
-        (planned(-1), "its plan has a case without a boot"),
+        (lambda _: {"legs": 0}, "run.json: legs is 0; expected an integer >= 1"),
+        (lambda _: {"legs": -1}, "run.json: legs is -1; expected an integer >= 1"),
+        (lambda _: {"legs": 0.5}, "run.json: legs is 0.5; expected an integer"),
+        (lambda _: {"legs": True}, "run.json: legs is True; expected an integer"),
+        (planned(0), " is 0; expected an integer >= 1"),
+        (planned(-1), " is -1; expected an integer >= 1"),
         (boards(kind="physical"), "its board virtual-1 is physical, and this leg's are virtual"),
         (boards(id="b2"), "it has records of virtual-1 virtual virtual-esp32, which is none of its boards"),
         (boards(target="virtual-esp32c3"), "it has records of virtual-1 virtual virtual-esp32"),
@@ -76,8 +76,9 @@ def test_what_cannot_be_is_no_verdict(
     """A run.json that contradicts itself, its leg or its records: it was a pass, or an internal error."""
     run = leave_run(tmp_path / "legs" / "virtual")
     assert concluded(tmp_path).exit_code == ExitCode.PASS
-    info = run.read_info()
-    run.write_info({**info, **change(info)})
+    path = run.path / RUN_INFO
+    info = json.loads(path.read_text())
+    path.write_text(json.dumps({**info, **change(info)}))
     assert words in told(concluded(tmp_path))
 
 

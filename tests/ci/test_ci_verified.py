@@ -20,6 +20,7 @@ from tests.ci.ci_rig import BUNDLE, leave_run, limits_text
 from tests.ci.comment_rig import kept, leave_all, own_repository, pull_request_state, zipped
 from tests.ci.github_server import HOME, RUN, TOKEN, State, serve
 from tests.gate import compare_records
+from tests.make_records import change_info
 
 Facts = dict[str, Any]
 UNREAD = "No verdict could be read"
@@ -221,7 +222,7 @@ def leave_emulated(folder: Path) -> None:
     made = leave_run(folder, [compare_records.comparison(image="esp32c3", target=chip, **same)])
     firmware = {"esp32c3": {"sha256": "f" * 64, **BUNDLE}}
     boards = [{"id": "e1", "kind": "emulated", "target": chip}]
-    made.write_info({**made.read_info(), "boards": boards, "firmware": firmware})
+    change_info(made, boards=boards, firmware=firmware)
 
 
 def test_two_pull_requests_of_one_head_need_one_base(run: Run) -> None:

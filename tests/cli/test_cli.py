@@ -25,7 +25,7 @@ from hil.cli.virtual import given
 from hil.store import RunDirectory
 from tests.in_process import hil
 from tests.lab import ROOT, Lab, free_ports, make_lab, of_type, path_without
-from tests.make_records import RUN_ID, publish_record
+from tests.make_records import publish_record, run_info
 
 NewLab = Callable[..., Lab]
 
@@ -348,9 +348,8 @@ def test_the_hints_of_the_default_rack_are_short() -> None:
 
 def stored_run(folder: Path, started_utc: str) -> RunDirectory:
     """A healthy run on disk, as it was before it was judged."""
-    directory = RunDirectory.create(folder, RUN_ID)
+    directory = RunDirectory.create(folder, run_info(started_utc=started_utc))
     directory.append(publish_record())
-    directory.write_info({"started_utc": started_utc})
     return directory
 
 

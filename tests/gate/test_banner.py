@@ -9,7 +9,7 @@ import pytest
 
 from hil.base.errors import ExitCode
 from hil.gate.words.banner import Banner, banner_of, title_without_verdict
-from hil.history.nightly.event_lines import noted_changes, open_changes
+from hil.history.nightly.event_lines import open_changes
 from hil.model import Verdict
 
 
@@ -113,11 +113,3 @@ def test_what_never_came_to_a_verdict_blames_whom_somebody_named(
 ) -> None:
     """The rig failed only where somebody said so."""
     assert title_without_verdict(code, owner) == title
-
-
-def test_what_was_noted_of_a_run_is_read_back() -> None:
-    """The changes that run.json holds are text; of anything odd there are none."""
-    assert noted_changes({"reporting": {"changes": ["a", "b"]}}) == ["a", "b"]
-    odd: list[Any] = [None, [], {"changes": "a"}, {"changes": None}, {"changes": [1]}]
-    assert [noted_changes({"reporting": one}) for one in odd] == [[]] * 5
-    assert noted_changes({}) == []

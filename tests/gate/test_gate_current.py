@@ -17,7 +17,7 @@ from hil.reports.current_notes import current_notes
 from hil.reports.summary import render_markdown
 from hil.thresholds.limits import Since, Where
 from hil.thresholds.types import Thresholds
-from tests.make_records import publish_record, publish_thresholds
+from tests.make_records import publish_record, publish_thresholds, run_info
 
 ENERGY = "energy_per_message_uj"
 SEEN: dict[str, Scalar] = {
@@ -89,7 +89,7 @@ def test_why_the_figures_are_absent_is_said() -> None:
         "The current of virtual-1 was not measured in 2 cases, which is the rig's fault: PPK2 D4 went away: "
         "gone."
     )
-    assert "PPK2 D4 went away" in render_markdown({}, judged(*records), records)
+    assert "PPK2 D4 went away" in render_markdown(run_info(), judged(*records), records)
     coarse = publish_record(environment={"current": {**SEEN, "sleep_error": "PPK2 D4C0 tells none"}})
     assert current_notes([coarse]) == [
         "The current of virtual-1 asleep cannot be told in 1 case: PPK2 D4C0 tells none"

@@ -16,18 +16,15 @@ from hil.gate import judge
 from hil.model import Fault
 from hil.store import RunDirectory
 from tests.gate import compare_records as rig
-from tests.make_records import RUN_ID, THRESHOLDS_ROOT
+from tests.make_records import THRESHOLDS_ROOT, run_info
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> RunDirectory:
     """A judged run with a comparison, as `hil run --base` leaves it."""
-    directory = RunDirectory.create(tmp_path / "out", RUN_ID)
+    directory = RunDirectory.create(tmp_path / "out", run_info(suite="pr"))
     for entry in rig.run(effect=0.2, looks=rig.LOOKS[:1], entry=rig.comparison()):
         directory.append(entry)
-    directory.write_info(
-        {"run_id": RUN_ID, "rack": "virtual", "suite": "pr", "started_utc": "2026-11-20T22:12:57Z"}
-    )
     shutil.copytree(THRESHOLDS_ROOT, directory.path / "thresholds")
     limits = thresholds.load_all(directory.path / "thresholds")
     directory.write_verdict(judge(directory.read().entries, limits))

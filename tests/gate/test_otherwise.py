@@ -15,10 +15,9 @@ from hil.gate.otherwise import NONE, judged_otherwise
 from hil.model import Verdict
 from hil.store import RunDirectory
 from tests.gate import compare_records as rig
-from tests.make_records import RUN_ID, THRESHOLDS_ROOT
+from tests.make_records import RUN_ID, THRESHOLDS_ROOT, run_info
 
 REGRESSED = rig.run(effect=0.2, looks=rig.LOOKS[:2], entry=rig.comparison())
-STARTED = {"rack": "virtual", "suite": "pr", "started_utc": "2026-11-20T22:12:57Z"}
 
 
 @pytest.fixture(scope="module")
@@ -30,10 +29,9 @@ def verdict() -> Verdict:
 
 def leave(out: Path, run_id: str, verdict: Verdict) -> RunDirectory:
     """Leave a run whose stored verdict is ``verdict``."""
-    directory = RunDirectory.create(out, run_id)
+    directory = RunDirectory.create(out, run_info(run_id=run_id, suite="pr"))
     for entry in REGRESSED:
         directory.append(entry)
-    directory.write_info({"run_id": RUN_ID, **STARTED})
     directory.keep([THRESHOLDS_ROOT / "publish.yaml"], "thresholds")
     directory.write_verdict(verdict)
     return directory

@@ -21,7 +21,8 @@ from hil.model import Case, Cause, Comparison, Entry, Fault, NotRun, Role, RunRe
 from hil.network.ledger.attribution import attribute
 from hil.network.ledger.evidence import Arrival, Evidence, Handed, Sighting
 from hil.network.ledger.files import write_ledger
-from hil.store import RunDirectory
+from hil.store import Reported, RunDirectory, RunInfo
+from hil.store.codec import build
 from hil.thresholds import Thresholds
 from hil.trace.files import Origin, store_trace
 from tests.golden import past
@@ -32,6 +33,7 @@ from tests.golden.rig import (
     NOISE_INFO,
     QUARANTINE,
     RACK,
+    TOOL,
     Boot,
     Level,
     boards_info,
@@ -66,14 +68,14 @@ def main() -> int:
         print(f"{STORED} is there: stored data is never made anew; remove it by hand if it must be.")
         return 2
     out = STORED / "out"
-    run = RunDirectory.create(out, RUN_ID)
+    run = RunDirectory.create(out, build(RunInfo, _info()))
     (out / "latest").unlink()
     thresholds = write_thresholds(run.path / "thresholds")
     with tempfile.TemporaryDirectory() as work:
         past.write_past(out, Path(work), thresholds, run.path / "thresholds")
     for entry in _entries(run.path, thresholds):
         run.append(entry)
-    run.write_info(_info())
+    run.write_reported(_REPORTED)
     _write_consoles(run.path)
     _write_raw_results(run.path, thresholds)
     write_plan(_plan(), STORED / "plan.json")
@@ -295,7 +297,6 @@ def _info() -> dict[str, Any]:
     images = {target: image("candidate", HEAD, target) for target in sorted(set(BOARDS.values()))}
     images[TICK_100] = image("candidate", HEAD, TICK_100)
     return {
-        "schema": 1,
         "run_id": RUN_ID,
         "rack": RACK,
         "suite": "pr",
@@ -305,15 +306,13 @@ def _info() -> dict[str, Any]:
         "argv": ["pytest", "--suite=pr", "--base=out/bundle/base"],
         "user": "runner",
         "host": "rack-1",
-        "platform": "Linux-6.1.0-31-amd64-x86_64-with-glibc2.36",
-        "rack_file": "lab.yaml",
         "profile": "lab",
         "noise": NOISE_INFO,
         "trigger": "pr",
         "git": {"commit": HEAD, "dirty": False},
+        "tool": TOOL,
         "versions": {"hil": "0.1.0", "python": "3.11.2", "esptool": "5.1.0", "numpy": "2.3.5"},
         "ci": {
-            "repository": "example/hil",
             "url": "https://github.com/example/hil/actions/runs/4711",
             "pull_request": 17,
             "head_sha": HEAD,
@@ -322,12 +321,13 @@ def _info() -> dict[str, Any]:
         "boards": boards_info(tuple(BOARDS)),
         "quarantined": [QUARANTINE],
         "firmware": {
-            name: {"sha256": sha256, "build_dir": f"out/build/{name}", "commit": HEAD, "dirty": False}
-            for name, sha256 in images.items()
+            name: {"sha256": sha256, "commit": HEAD, "dirty": False} for name, sha256 in images.items()
         },
-        "environment": {"host": {"kernel": "6.1.0-31-amd64", "cpu_count": 4}, "rig": {"noise": False}},
-        "reporting": {"report": "out/report/index.html", "warnings": ["Pushgateway: no answer within 5 s."]},
+        "plan": {},
     }
+
+
+_REPORTED = Reported(report="out/report/index.html", warnings=("Pushgateway: no answer within 5 s.",))
 
 
 def _write_consoles(run: Path) -> None:

@@ -18,7 +18,8 @@ from hil.gate import judge
 from hil.history.from_run import add_run
 from hil.model import Case, Comparison, Entry, Fault, NotRun, Role, RunRecord
 from hil.reports import history
-from hil.store import RunDirectory, read_judged_run, read_run
+from hil.store import RunDirectory, RunInfo, read_judged_run, read_run
+from hil.store.codec import build
 from hil.thresholds import Thresholds
 from tests.golden.rig import (
     BOARDS,
@@ -26,6 +27,7 @@ from tests.golden.rig import (
     NOISE_INFO,
     QUARANTINE,
     RACK,
+    TOOL,
     Boot,
     Level,
     boards_info,
@@ -69,12 +71,11 @@ def started(night: int) -> str:
 def _store(work: Path, night: int, thresholds: dict[str, Thresholds], limits: Path) -> Path:
     begun = started(night)
     run_id = f"{begun.replace('-', '').replace(':', '')}-nightly-{digest('night', night)[:4]}"
-    directory = RunDirectory.create(work, run_id)
+    directory = RunDirectory.create(work, build(RunInfo, _info(night, run_id, begun)))
     suites = (thresholds["publish"].suites["pr"][0], *thresholds["throughput"].suites["pr"])
     for entry in _entries(night, run_id, begun, suites):
         directory.append(entry)
     directory.keep(sorted(limits.glob("*.yaml")), "thresholds")
-    directory.write_info(_info(night, run_id, begun))
     directory.write_verdict(judge(directory.read().entries, thresholds))
     return directory.path
 
@@ -135,7 +136,6 @@ def _info(night: int, run_id: str, begun: str) -> dict[str, Any]:
     boards = (*NIGHT_BOARDS, "e7") if quarantined else NIGHT_BOARDS
     targets = dict.fromkeys(BOARDS[board] for board in NIGHT_BOARDS)
     return {
-        "schema": 1,
         "run_id": run_id,
         "started_utc": begun,
         "lease_acquired_utc": later(begun, 2 + night % 4),
@@ -145,6 +145,12 @@ def _info(night: int, run_id: str, begun: str) -> dict[str, Any]:
         "trigger": "nightly",
         "profile": "lab",
         "git": {"commit": commit_of(night), "dirty": False},
+        "argv": [],
+        "user": "runner",
+        "host": "rack-1",
+        "ci": {},
+        "plan": {},
+        "tool": TOOL,
         "versions": {"hil": "0.1.0"},
         "noise": NOISE_INFO,
         "boards": boards_info(boards),

@@ -7,7 +7,6 @@ and nothing else below tests/golden.
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 import io
 import json
@@ -44,7 +43,7 @@ from hil.reports.pushgateway import groups_of
 from hil.reports.site import build_site
 from hil.reports.summary import render_markdown
 from hil.reports.terminal import render_screen
-from hil.store import JudgedRun, RunDirectory, read_judged_run
+from hil.store import JudgedRun, RunDirectory, add_verdict, read_judged_run, read_measured
 from hil.thresholds import Thresholds, load_all
 from tests.golden.comparing import Files
 
@@ -66,7 +65,7 @@ def render(stored: Path, work: Path) -> Files:
     out = work / "out"
     shutil.copytree(stored / "out", out)
     (run,) = (one.path for one in RunDirectory.list(out))
-    thresholds = load_all(run / "thresholds", today=_day_of(run))
+    thresholds = load_all(run / "thresholds", today=RunDirectory.open(run).read_info().day)
     files: Files = {}
     files |= _judged(run, thresholds)
     read = read_judged_run(run)
@@ -80,30 +79,22 @@ def render(stored: Path, work: Path) -> Files:
     return files
 
 
-def _day_of(run: Path) -> datetime.date:
-    return datetime.date.fromisoformat(RunDirectory.open(run).read_info()["started_utc"][:10])
-
-
 def _judged(run: Path, thresholds: Mapping[str, Thresholds]) -> Files:
     """Judge the run again, and tell it to a person; the verdict is what all that follows reads."""
-    directory = RunDirectory.open(run)
-    info, journal = directory.read_info(), directory.read()
-    verdict = judge(journal.entries, thresholds)
-    directory.write_verdict(verdict)
+    directory, stored = RunDirectory.open(run), read_measured(run)
+    read = add_verdict(stored, judge(stored.journal.entries, thresholds))
     name = f"out/{run.name}"
-    summary = render_markdown(info, verdict, journal.records, run_path=name)
+    summary = render_markdown(read.info, read.verdict, read.records, run_path=name, reported=read.reported)
     directory.write_summary(summary)
     screen = Console(file=io.StringIO(), width=WIDTH, no_color=True, force_terminal=False, _environ={})
-    report, warnings = info["reporting"]["report"], info["reporting"]["warnings"]
     for verbose in (False, True):
         render_screen(
-            info,
-            verdict,
-            journal.records,
+            read.info,
+            read.verdict,
+            read.records,
             run_path=name,
             console=screen,
-            report=report,
-            warnings=warnings,
+            reported=read.reported,
             verbose=verbose,
         )
     assert isinstance(screen.file, io.StringIO)

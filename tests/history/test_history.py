@@ -17,7 +17,7 @@ from hil.model import Fault
 from hil.reports.history import append_run, comparable, line_of, locked, read_history, with_runs
 from hil.store import RunDirectory, read_judged_run
 from hil.store.verdicts import read_verdict
-from tests.make_records import publish_record
+from tests.make_records import publish_record, run_info
 from tests.reports.site_runs import healthy, rejudge, store_run
 from tests.store.test_store import largest_file
 
@@ -62,20 +62,18 @@ def test_a_line_holds_every_figure_with_limit_and_outcome(runs: list[Path], tmp_
 
 
 def test_what_is_written_fits_the_schema(runs: list[Path], history: Path, tmp_path: Path) -> None:
-    """Also for a run of CI, one in which nothing was measured, and one whose run.json is lost."""
+    """Also for a run of CI, and one in which nothing was measured."""
     ci = {"url": "https://github.example/acme/fw/actions/runs/17", "head_sha": "f" * 40}
     pull_request = store_run(tmp_path, f"{NAMES[0]}-a", healthy(), trigger="pr", ci=ci)
     nothing = store_run(tmp_path, f"{NAMES[0]}-b", [Fault("", "rig", 3, "the port is gone", "v1")])
-    lost = store_run(tmp_path, f"{NAMES[0]}-c", [publish_record(failed=30)])
-    (lost / "run.json").unlink()
-    for run in (*runs, pull_request, nothing, lost):
+    for run in (*runs, pull_request, nothing):
         append_run(history, read_judged_run(run))
     schema = json.loads(SCHEMA.read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     lines = [json.loads(line) for line in history.read_text().splitlines()]
     for line in lines:
         jsonschema.Draft202012Validator(schema).validate(line)
-    assert len(lines) == 6
+    assert len(lines) == 5
     assert [line["commit"] for line in lines if line["trigger"] == "pr"] == ["f" * 40]
     old = {key: value for key, value in lines[0].items() if key != "profile"}
     jsonschema.Draft202012Validator(schema).validate(old)
@@ -155,7 +153,7 @@ def test_a_damaged_line_is_named_with_the_way_out(
 
 def test_a_run_without_verdict_is_refused(runs: list[Path], history: Path, tmp_path: Path) -> None:
     """Nothing is appended; the sentence says how to get a verdict."""
-    run = RunDirectory.create(tmp_path / "out", NAMES[0])
+    run = RunDirectory.create(tmp_path / "out", run_info(run_id=NAMES[0]))
     with pytest.raises(ConfigError, match="hil gate"):
         append_run(history, read_judged_run(run.path))
     assert not history.exists()
@@ -228,25 +226,33 @@ def test_a_verdict_that_is_none_names_file_and_key(
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"git": None}, "git is 'None', expected an object"),
-        ({"git": {"commit": None}}, "git.commit is 'None', expected a text"),
-        ({"ci": None}, "ci is 'None', expected an object"),
-        ({"firmware": None}, "firmware is 'None', expected an object"),
-        ({"firmware": {"esp32": 1}}, "firmware.* is '1', expected an object"),
-        ({"boards": ["v1"]}, "boards.* is 'v1', expected an object"),
-        ({"started_utc": 1}, "started_utc is '1', expected a text"),
-        ({"started_utc": "today"}, "started_utc 'today' is no date"),
+        ({"git": None}, "git is None; expected an object"),
+        ({"git": {"commit": None, "dirty": False}}, "git.commit is None; expected text"),
+        ({"git": {"commit": ""}}, "git.dirty is missing"),
+        ({"ci": {"colour": 1}}, "ci.colour is an unknown key"),
+        ({"colour": 1}, "colour is an unknown key"),
+        ({"firmware": {"esp32": 1}}, "firmware.esp32 is 1; expected an object"),
+        ({"boards": ["v1"]}, "boards[0] is 'v1'; expected an object"),
+        ({"plan": {"v1": {"publish/qos=1": 0}}}, "plan.v1.publish/qos=1 is 0; expected an integer >= 1"),
+        ({"legs": True}, "legs is True; expected an integer"),
+        ({"trigger": "weekly"}, "trigger is 'weekly'; expected one of local, pr, nightly"),
+        ({"product": "A B"}, "product is 'A B'; expected text matching regex "),
+        ({"started_utc": 1}, "started_utc is 1; expected text"),
+        ({"started_utc": "today"}, "started_utc is 'today'; expected a date and time"),
+        ({"schema": 0}, "its schema is 0, this program reads 1"),
     ],
 )
 def test_a_run_json_that_no_report_can_use_is_named(
     tmp_path: Path, changes: dict[str, Any], words: str
 ) -> None:
     """Checked where it is read, so every report and command says the same."""
-    run = RunDirectory.create(tmp_path, NAMES[0])
-    run.write_info({"rack": "virtual", **changes})
+    run = RunDirectory.create(tmp_path, run_info())
+    path = run.path / "run.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
     with pytest.raises(ConfigError) as caught:
         run.read_info()
-    assert f"{run.path}/run.json: {words}." in str(caught.value)
+    assert str(caught.value).startswith(f"{path}: {words}")
+    assert "Next: correct it" in str(caught.value)
 
 
 def line(run_id: str, trigger: str, day: int) -> dict[str, Any]:

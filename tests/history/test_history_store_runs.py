@@ -26,7 +26,7 @@ from hil.model import Comparison, Role, RunRecord, Verdict
 from hil.store import RunDirectory, read_run
 from tests.history.history_files import night
 from tests.history.test_history_store import store
-from tests.make_records import THRESHOLDS_ROOT, publish_record, publish_thresholds
+from tests.make_records import THRESHOLDS_ROOT, publish_record, publish_thresholds, run_info
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN_ID = "20261121T010203Z-nightly-0001"
@@ -42,7 +42,14 @@ def boot(index: int, role: Role, board: str = "v1", **changes: Any) -> RunRecord
 
 def leave_run(out: Path, records: list[RunRecord], **info: Any) -> Path:
     """Leave the folder of a judged run; ``info`` changes run.json."""
-    directory = RunDirectory.create(out, info.get("run_id", RUN_ID))
+    facts = {
+        "run_id": RUN_ID,
+        "suite": "nightly",
+        "trigger": "nightly",
+        "started_utc": "2026-11-21T01:02:03Z",
+        "git": {"commit": "a" * 40, "dirty": False},
+    }
+    directory = RunDirectory.create(out, run_info(**{**facts, **info}))
     boards = tuple(sorted({record.board for record in records})) or ("v1",)
     looks = ((2, 1),)
     directory.append(
@@ -60,15 +67,6 @@ def leave_run(out: Path, records: list[RunRecord], **info: Any) -> Path:
     )
     for record in records:
         directory.append(record)
-    facts = {
-        "run_id": RUN_ID,
-        "rack": "virtual",
-        "suite": "nightly",
-        "trigger": "nightly",
-        "started_utc": "2026-11-21T01:02:03Z",
-        "git": {"commit": "a" * 40, "dirty": False},
-    }
-    directory.write_info({**facts, **info})
     directory.write_verdict(Verdict(directory.run_id, "pass", 0, "all passed", (), (), ()))
     directory.keep([THRESHOLDS_ROOT / "publish.yaml"], "thresholds")
     return directory.path
@@ -162,9 +160,8 @@ REFUSED: list[tuple[dict[str, Any], Callable[[Path], object] | None, str]] = [
     ({"git": {"commit": "a" * 40, "dirty": True}}, None, "its sources were not committed.*--force"),
     ({"git": {"commit": "", "dirty": False}}, None, "its sources were not committed.*--force"),
     ({"rack": "attic"}, None, r"run\.json is of attic: .*its records of virtual: "),
-    ({"started_utc": ""}, None, "started_utc"),
     ({}, lambda run: (run / "verdicts.json").unlink(), "the run has no verdict.*hil gate"),
-    ({}, lambda run: (run / "run.json").unlink(), "its sources were not committed"),
+    ({}, lambda run: (run / "run.json").unlink(), r"run\.json is missing"),
     ({}, lambda run: shutil.rmtree(run / "thresholds"), r"no publish\.yaml"),
     ({}, lambda run: (run / "records.jsonl").write_text("7\n"), r"records\.jsonl:1: not an entry"),
 ]

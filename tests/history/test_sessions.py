@@ -15,6 +15,7 @@ from hil.base.errors import ConfigError, RigError
 from hil.history.measuring import MOST_FAILURES, begin, until_done
 from hil.store import RunDirectory
 from tests.lab import ROOT, wait_for
+from tests.make_records import run_info
 
 # Stands in for `hil run`. The first word of the file "fate" is what becomes of the next run: a status, or
 # "wait" until it is interrupted. A run that ends with 0 counts.
@@ -96,7 +97,7 @@ def test_the_same_command_goes_on_and_another_begins_anew(tmp_path: Path) -> Non
     earlier, later = "20261101T010000Z-pr-0000", "20261102T010000Z-pr-0000"
 
     def leave(run_id: str) -> None:
-        (RunDirectory.create(out, run_id).path / "records.jsonl").touch()
+        RunDirectory.create(out, run_info(run_id=run_id))
 
     leave(earlier)
     assert begin(state, ["--boots=4"], out) == (earlier, False)

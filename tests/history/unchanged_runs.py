@@ -12,7 +12,7 @@ from typing import Any
 from hil.history.judgements import GATE, Judged, Judgement, UnchangedRun
 from hil.model import ComparedSeries, Fault, Outcome, Verdict
 from hil.store import RunDirectory
-from tests.make_records import THRESHOLDS_ROOT, publish_record
+from tests.make_records import THRESHOLDS_ROOT, publish_record, run_info
 
 CASE = publish_record().case_id
 METRIC = "publish_latency_p50_us"
@@ -77,7 +77,6 @@ def leave_run(
 ) -> Path:
     """Leave the folder of a judged run whose comparisons are ``items``."""
     run_id = f"20261121T010203Z-pr-{number:04}"
-    directory = RunDirectory.create(out, run_id)
     flags = {"unchanged": True, "gate": GATE} if unchanged else {}
     facts = {
         "run_id": run_id,
@@ -87,9 +86,9 @@ def leave_run(
         "started_utc": "2026-11-21T01:02:03Z",
         "git": {"commit": "a" * 40, "dirty": False},
         "boards": [{"id": "b1", "target": "esp32", "kind": "physical"}],
-        "compared": {"role": "base", "firmware": {}, "budget_min": 15.0, **flags},
+        "compared": {"role": "base", "firmware": {}, **flags},
     }
-    directory.write_info({**facts, **info})
+    directory = RunDirectory.create(out, run_info(**{**facts, **info}))
     worst = 1 if any(item.outcome == "regressed" for item in items) else 0
     outcome: Outcome = "regressed" if worst else "pass"
     verdict = Verdict(run_id, outcome, worst, "judged.", (), tuple(faults), (), compared=tuple(items))

@@ -26,7 +26,7 @@ from hil.reports.summary import render_markdown
 from hil.reports.terminal import render_screen
 from hil.store import read_judged_run
 from hil.store.verdicts import read_verdict
-from tests.make_records import publish_record
+from tests.make_records import publish_record, run_info
 from tests.reports.allure_runs import attached, judged, results_of
 from tests.reports.as_read import as_read
 from tests.reports.site_runs import store_run
@@ -189,7 +189,7 @@ def test_summary_lists_the_cases_that_lost_messages(tmp_path: Path) -> None:
     whole = replace(record(at_tcp=0, unknown=0), board="virtual-2")
     path = run_of(tmp_path, [record(), whole])
     verdict = read_verdict(path / "verdicts.json")
-    text = as_read(render_markdown({}, verdict, [record(), whole, replace(record(), role="base")]))
+    text = as_read(render_markdown(run_info(), verdict, [record(), whole, replace(record(), role="base")]))
     section = text.partition("## Lost messages\n\n")[2].partition("\n\n")[0]
     assert section.splitlines() == [
         "- virtual-1 (virtual) publish/defaults: 412 of 2000 messages did not arrive: "
@@ -200,7 +200,7 @@ def test_summary_lists_the_cases_that_lost_messages(tmp_path: Path) -> None:
     assert table[2:] == [
         "| virtual-1 | virtual | publish/defaults | 2000 | 0 | 400 | 0 | 0 | 0 | 0 | 12 | 1588 |"
     ]
-    assert "Lost messages" not in render_markdown({}, verdict, [whole])
+    assert "Lost messages" not in render_markdown(run_info(), verdict, [whole])
 
 
 def test_the_terminal_says_what_was_lost_and_how_to_read_on(tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_the_terminal_says_what_was_lost_and_how_to_read_on(tmp_path: Path) -> N
     path = run_of(tmp_path, [record()])
     console = Console(width=300, record=True, file=io.StringIO())
     verdict = read_verdict(path / "verdicts.json")
-    render_screen({}, verdict, [record()], run_path="out/RUN", console=console)
+    render_screen(run_info(), verdict, [record()], run_path="out/RUN", console=console)
     assert (
         "→ 1 case lost messages: 412 of 2000 messages did not arrive: 400 never left the device's TCP, "
         "12 undetermined. Each of them: hil ledger out/RUN\n"

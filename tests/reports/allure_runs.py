@@ -13,7 +13,7 @@ from hil.model import Entry, Fault, NotRun, Scalar
 from hil.store import RunDirectory
 from hil.thresholds.types import Thresholds
 from tests.judging import judge
-from tests.make_records import RUN_ID, THRESHOLDS_ROOT, publish_record, publish_thresholds
+from tests.make_records import RUN_ID, THRESHOLDS_ROOT, publish_record, publish_thresholds, run_info
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 INFO: dict[str, Any] = {
@@ -44,11 +44,10 @@ def judged(
     benches: Mapping[str, Thresholds] | None = None,
 ) -> Path:
     """Write what a run of these entries leaves, its verdict included, and return its folder."""
-    directory = RunDirectory.create(out, run_id)
+    directory = RunDirectory.create(out, run_info(**{"run_id": run_id, **INFO, **(info or {})}))
     own = [replace(entry, run_id=run_id) for entry in entries]
     for entry in own:
         directory.append(entry)
-    directory.write_info({"run_id": run_id, **INFO, **(info or {})})
     directory.keep(sorted(THRESHOLDS_ROOT.glob("*.yaml")), "thresholds")
     directory.write_verdict(judge(own, {"publish": thresholds or publish_thresholds(), **(benches or {})}))
     return directory.path

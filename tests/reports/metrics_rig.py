@@ -17,7 +17,7 @@ from hil.model import Fault, NotRun, Verdict
 from hil.store import RunDirectory
 from tests.gate import compare_records
 from tests.judging import judge
-from tests.make_records import RUN_ID, publish_record, publish_thresholds, quick_run
+from tests.make_records import RUN_ID, publish_record, publish_thresholds, quick_run, run_info
 
 BOARDS = ("virtual-1", "virtual-2")
 TIMEOUT_S = 10.0
@@ -63,16 +63,14 @@ def store(
     folder: Path, verdict: Verdict, *, rack: str, run_id: str = RUN_ID, commit: str = "0a9e", **info: object
 ) -> Path:
     """Write a judged run and return its folder."""
-    run = RunDirectory.create(folder, run_id)
     facts = {
+        "run_id": run_id,
         "rack": rack,
-        "suite": "quick",
-        "started_utc": "2026-11-20T22:12:57Z",
         "lease_released_utc": "2026-11-20T22:14:27Z",
         "git": {"commit": commit, "dirty": False},
         "boards": [{"id": board, "kind": "virtual", "target": "virtual-esp32"} for board in BOARDS],
     }
-    run.write_info({**facts, **info})
+    run = RunDirectory.create(folder, run_info(**{**facts, **info}))
     run.write_verdict(replace(verdict, run_id=run_id))
     return run.path
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from hil.model import Entry, Fault, NotRun
+from hil.store import Reported, RunDirectory
 from tests.gate import compare_records
 from tests.make_records import publish_thresholds
 from tests.reports.site_runs import BOARDS, CASES, healthy, store_run
@@ -49,10 +50,8 @@ OUTCOMES: dict[str, Callable[[], Sequence[Entry]]] = {
 
 def leave(out: Path, outcome: str) -> Path:
     """Leave the judged run of ``outcome`` in ``out``, with summary and Allure results; return its folder."""
-    return store_run(
-        out,
-        RUN_ID,
-        OUTCOMES[outcome](),
-        boards=[{"id": name, "kind": "virtual", "target": "virtual-esp32"} for name in BOARDS],
-        reporting={"report": None, "warnings": [], "changes": [OPEN_CHANGE] * (outcome == "open-change")},
-    )
+    boards = [{"id": name, "kind": "virtual", "target": "virtual-esp32"} for name in BOARDS]
+    path = store_run(out, RUN_ID, OUTCOMES[outcome](), boards=boards)
+    if outcome == "open-change":
+        RunDirectory.open(path).write_reported(Reported(changes=(OPEN_CHANGE,)))
+    return path

@@ -11,9 +11,9 @@ from typing import Any
 from hil.model import Entry, RunRecord
 from hil.reports.allure import complete_results
 from hil.reports.summary import render_markdown
-from hil.store import RunDirectory, read_judged_run
+from hil.store import RunDirectory, read_judged_run, time_in
 from tests.judging import judge
-from tests.make_records import publish_record, publish_thresholds
+from tests.make_records import publish_record, publish_thresholds, run_info
 
 BOARDS = ("v1", "v2")
 CASES: tuple[dict[str, str], ...] = ({}, {"transport": "tls"})
@@ -36,22 +36,10 @@ def store_run(
 
     ``run_id`` starts with the time of the run; ``info`` adds to run.json.
     """
-    directory = RunDirectory.create(out, run_id)
+    facts = {"run_id": run_id, "started_utc": time_in(run_id), "git": {"commit": commit, "dirty": False}}
+    directory = RunDirectory.create(out, run_info(**{**facts, **info}))
     for entry in entries:
         directory.append(replace(entry, run_id=run_id))
-    day, clock = run_id[:8], run_id[9:15]
-    directory.write_info(
-        {
-            "schema": 1,
-            "run_id": run_id,
-            "started_utc": f"{day[:4]}-{day[4:6]}-{day[6:]}T{clock[:2]}:{clock[2:4]}:{clock[4:]}Z",
-            "rack": "virtual",
-            "suite": "quick",
-            "git": {"commit": commit, "dirty": False},
-            "trigger": "local",
-            **info,
-        }
-    )
     rejudge(directory.path)
     return directory.path
 

@@ -477,12 +477,3 @@ def test_a_run_that_was_not_judged_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="hil gate"):
         complete_results(read_judged_run(run))
     assert not (run / "allure-results").exists()
-
-
-def test_a_run_without_run_json_is_still_told(tmp_path: Path) -> None:
-    """run.json may be missing after a crash; what the records say is enough."""
-    run = judged(tmp_path, [publish_record()])
-    (run / "run.json").unlink()
-    assert complete_results(read_judged_run(run)) == 1
-    (result,) = results_of(run).values()
-    assert result["labels"][0] == {"name": "parentSuite", "value": "virtual"}

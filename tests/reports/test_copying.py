@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import datetime
 import re
 import shlex
 import unicodedata
@@ -45,8 +44,8 @@ def test_each_value_of_a_run_is_copied_from_its_summary() -> None:
     spans = set(seen("summary.md").spans)
     series = [*VERDICT.series, *VERDICT.compared]
     images = {record.firmware_sha256[:12] for record in RUN.read().records}
-    assert {VERDICT.run_id, INFO["git"]["commit"][:12], INFO["started_utc"], *images} <= spans
-    assert {INFO["suite"], INFO["rack"]} <= spans
+    assert {VERDICT.run_id, INFO.git.commit[:12], INFO.started_utc, *images} <= spans
+    assert {INFO.suite, INFO.rack} <= spans
     assert {item.board for item in VERDICT.series} | {item.target for item in VERDICT.compared} <= spans
     assert {item.metric for item in series} <= spans
     assert f"hil gate out/{VERDICT.run_id}" in spans
@@ -54,7 +53,7 @@ def test_each_value_of_a_run_is_copied_from_its_summary() -> None:
 
 def test_each_case_on_a_page_is_the_case_that_it_names() -> None:
     """In table or sentence: `hil run --suite` finds it, and that very case."""
-    benches = load_all(RUN.path / "thresholds", today=_day())
+    benches = load_all(RUN.path / "thresholds", today=INFO.day)
     series = {item.case_id for item in (*VERDICT.series, *VERDICT.compared)}
     for page in ("summary.md", "github/comment.md"):
         shown, name = seen(page), rf"\b(?:{'|'.join(benches)})/(?:defaults|\w+=[\w.,=]*\w)"
@@ -67,15 +66,10 @@ def test_each_case_on_a_page_is_the_case_that_it_names() -> None:
         assert page != "summary.md" or found == series
 
 
-def _day() -> datetime.date:
-    return datetime.date.fromisoformat(INFO["started_utc"][:10])
-
-
 def test_commits_and_boards_are_copied_from_a_comment() -> None:
     """Both commits, each board that a row names, and the legs."""
     spans = set(seen("github/comment.md").spans)
-    ci = INFO["ci"]
-    assert {ci["head_sha"][:12], ci["base_sha"][:12]} <= spans
+    assert {INFO.ci.head_sha[:12], INFO.ci.base_sha[:12]} <= spans
     assert {"e1", "e2", "e4", "compare"} <= spans
 
 

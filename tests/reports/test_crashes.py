@@ -9,7 +9,7 @@ from hil.model import Fault
 from hil.reports.allure import complete_results
 from hil.reports.crashes import crashes_in
 from hil.reports.finish import write_summary
-from hil.store import RunDirectory, read_judged_run
+from hil.store import read_judged_run
 from tests.make_records import RUN_ID, publish_record
 from tests.reports.allure_runs import attached, case_id, judged, results_of
 
@@ -40,7 +40,7 @@ def test_the_summary_shows_each_backtrace_once(tmp_path: Path) -> None:
     run = crashed_run(tmp_path)
     names = [crash.name for crash in crashes_in(run)]
     assert names == ["panic 1", "core dump 1", "panic 2", "panic 10"]
-    write_summary(RunDirectory(run), read_judged_run(run))
+    write_summary(read_judged_run(run))
     text = (run / "summary.md").read_text()
     shown = text.partition("## Where it crashed")[2].partition("## Not run")[0]
     assert f"`console/v2.panic-1.txt`:\n\n```text\n{FRAMES}```" in shown

@@ -23,12 +23,12 @@ from rich.console import Console
 from hil.base.errors import ConfigError
 from hil.fixtures.measure import keep_limits
 from hil.gate.words.banner import banner_of
-from hil.history.nightly.event_lines import noted_changes
 from hil.model import Entry
 from hil.reports.finish import ReportOptions, finish, sentence_of
 from hil.reports.rebuild import build_report
 from hil.reports.terminal import render_screen
-from hil.store import RunDirectory, read_judged_run
+from hil.store import Reported, RunDirectory, add_verdict, read_judged_run, read_measured
+from hil.store.reported import read_reported
 from tests.golden.comparing import RENDERED, STORED, unpacked
 from tests.history.nights_rig import make_history, simulate
 from tests.history.saved import save
@@ -43,13 +43,13 @@ CLOSED = "http://127.0.0.1:9"  # the discard port: nothing listens there
 
 def finished(out: Path, **options: object) -> RunDirectory:
     directory = RunDirectory.open(judged(out, eventful_entries()))
-    finish(directory, ReportOptions(out, **options), say=lambda _sentence: None)  # type: ignore[arg-type]
+    run = read_judged_run(directory.path)
+    finish(run, ReportOptions(out, **options), say=lambda _sentence: None)  # type: ignore[arg-type]
     return directory
 
 
-def reporting(directory: RunDirectory) -> dict[str, object]:
-    noted: dict[str, object] = directory.read_info()["reporting"]
-    return noted
+def reported(directory: RunDirectory) -> Reported:
+    return read_reported(directory.path)
 
 
 @pytest.mark.slow
@@ -60,7 +60,7 @@ def test_a_run_ends_with_every_report_and_says_where_they_are(tmp_path: Path) ->
         assert gateway.samples(rack="virtual")["hil_run_exit_code"]
     index = tmp_path / "out" / "report" / "index.html"
     assert index.is_file()
-    assert reporting(directory) == {"report": str(index), "warnings": []}
+    assert reported(directory) == Reported(report=str(index))
     assert f"report: `{index}`" in directory.summary_path.read_text()
     assert list((directory.path / "allure-results").glob("*-result.json"))
     lines = (tmp_path / "out" / "history" / "metrics.jsonl").read_text().splitlines()
@@ -76,24 +76,25 @@ def test_an_open_change_of_the_nights_is_said_alike_everywhere(tmp_path: Path) -
     save(make_history(nights), tmp_path / "nightly" / "history")
     info: dict[str, object] = {"rack": "lab", "trigger": "nightly", "started_utc": "2026-02-10T01:00:00Z"}
     directory = RunDirectory.open(judged(tmp_path / "nightly", quiet_entries(), info=info))
-    done = finish(directory, ReportOptions(tmp_path / "nightly"), say=lambda _sentence: None)
-    (words,) = reporting(directory)["changes"]  # type: ignore[misc]
+    options = ReportOptions(tmp_path / "nightly")
+    done = finish(read_judged_run(directory.path), options, say=lambda _sentence: None)
+    (words,) = reported(directory).changes
     assert list(done.changes) == [words]
     assert words.startswith("firmware: publish latency p50 19 % slower on ")
     assert words.endswith(", open 14 nights")
     run = read_judged_run(directory.path)
-    said = banner_of(run.verdict, noted_changes(run.info))
+    said = banner_of(run.verdict, run.reported.changes)
     assert (said.tone, said.title) == ("open", "LIMITS KEPT, 1 CHANGE OPEN")
     console = Console(width=400, file=io.StringIO())
-    render_screen(run.info, run.verdict, run.records, run_path="", console=console)
+    render_screen(run.info, run.verdict, run.records, run_path="", console=console, reported=run.reported)
     summary, page = directory.summary_path, tmp_path / "nightly" / "report" / "index.html"
     shown = [as_read(summary.read_text()), html.unescape(page.read_text()), console.file.getvalue()]  # type: ignore[attr-defined]
     assert [said.title in text and words in text for text in shown] == [True, True, True]
     for trigger, folder in (("pr", "nightly"), ("nightly", "alone")):
         out, other = tmp_path / folder, {**info, "trigger": trigger}
         own = RunDirectory.open(judged(out, quiet_entries(), run_id=OTHER, info=other))
-        finish(own, ReportOptions(out, site=False), say=lambda _sentence: None)
-        assert "changes" not in reporting(own)
+        finish(read_judged_run(own.path), ReportOptions(out, site=False), say=lambda _sentence: None)
+        assert reported(own).changes == ()
 
 
 @pytest.mark.slow
@@ -103,8 +104,8 @@ def test_a_night_measured_without_its_history_learns_of_it_when_it_is_reported(
     """In CI the machine that measures has no history: the report's first page, run.json and summary agree."""
     info: dict[str, object] = {"rack": "lab", "trigger": "nightly", "started_utc": "2026-02-10T01:00:00Z"}
     own = RunDirectory.open(judged(tmp_path, quiet_entries(), info=info))
-    finish(own, ReportOptions(tmp_path, site=False), say=lambda _sentence: None)
-    assert "changes" not in reporting(own)
+    finish(read_judged_run(own.path), ReportOptions(tmp_path, site=False), say=lambda _sentence: None)
+    assert reported(own).changes == ()
     nights = simulate(np.random.default_rng(11), nights=34, firmware=lambda n: math.log1p(0.2) * (n >= 20))
     save(make_history(nights), tmp_path / "history")
     build_report(
@@ -115,7 +116,7 @@ def test_a_night_measured_without_its_history_learns_of_it_when_it_is_reported(
         single_file=True,
         append=True,
     )
-    (words,) = noted_changes(own.read_info())
+    (words,) = reported(own).changes
     page = html.unescape((tmp_path / "report" / "index.html").read_text())
     assert [words in text for text in (as_read(own.summary_path.read_text()), page)] == [True, True]
 
@@ -131,12 +132,13 @@ def test_what_a_report_could_not_do_is_a_warning(tmp_path: Path) -> None:
     (out / "history" / "metrics.jsonl").write_text("not json\n{}\n")
     directory = RunDirectory.open(judged(out, eventful_entries()))
     before = directory.verdicts_path.read_bytes()
-    finish(directory, ReportOptions(out, pushgateway=CLOSED, site=False), say=lambda _sentence: None)
+    options = ReportOptions(out, pushgateway=CLOSED, site=False)
+    finish(read_judged_run(directory.path), options, say=lambda _sentence: None)
     assert directory.verdicts_path.read_bytes() == before
     summary = as_read(directory.summary_path.read_text())
     assert f"{out}/history/metrics.jsonl:1" in summary
     assert "were not pushed to the Pushgateway at http://127.0.0.1:9: Connection refused" in summary
-    assert len(reporting(directory)["warnings"]) == 2  # type: ignore[arg-type]
+    assert len(reported(directory).warnings) == 2
 
 
 @pytest.mark.parametrize(
@@ -153,7 +155,7 @@ def test_a_damaged_past_of_the_tests_is_a_warning(tmp_path: Path, damage: bytes,
     history.parent.mkdir(parents=True)
     history.write_bytes(b"\n" + damage)
     directory = finished(tmp_path / "out")
-    (warning,) = reporting(directory)["warnings"]  # type: ignore[misc]
+    (warning,) = reported(directory).warnings
     assert f"{history}:2: {words}" in warning
     assert f"sed -i 2d {history}" in warning
     assert history.read_bytes() == b"\n" + damage
@@ -165,20 +167,10 @@ def test_a_defect_in_one_report_is_a_warning_and_the_others_are_written(
     """An error that nobody thought of names its type; what comes after it is done all the same."""
     monkeypatch.setattr("hil.reports.allure.complete_results", lambda _path: {}["no such key"])
     directory = finished(tmp_path / "out", site=False)
-    assert reporting(directory)["warnings"] == ["Allure results: internal error, KeyError: 'no such key'."]
+    assert reported(directory).warnings == ("Allure results: internal error, KeyError: 'no such key'.",)
     assert (tmp_path / "out" / "history" / "metrics.jsonl").is_file()
     assert "internal error, KeyError" in directory.summary_path.read_text()
     assert sentence_of(ConfigError("wrong", next_step="right")) == "wrong Next: right"
-
-
-def test_a_run_that_cannot_be_read_is_one_warning(tmp_path: Path) -> None:
-    """A run.json that no reader can use: no report, and the caller is told once what to show."""
-    directory = RunDirectory.open(judged(tmp_path / "out", eventful_entries()))
-    (directory.path / "run.json").write_text('{"git": null}')
-    done = finish(directory, ReportOptions(tmp_path / "out", site=False), say=lambda _sentence: None)
-    (warning,) = done.warnings
-    assert warning.startswith(f"reports: {directory.path}/run.json: git is 'None', expected an object.")
-    assert not (directory.path / "allure-results").exists()
 
 
 def test_a_run_that_ends_late_leaves_a_newer_report(tmp_path: Path) -> None:
@@ -186,7 +178,7 @@ def test_a_run_that_ends_late_leaves_a_newer_report(tmp_path: Path) -> None:
     out, newer = tmp_path / "out", "20991231T000000Z-quick-0001"
     (out / "report" / "runs" / newer).mkdir(parents=True)
     directory = finished(out)
-    (warning,) = reporting(directory)["warnings"]  # type: ignore[misc]
+    (warning,) = reported(directory).warnings
     assert f"{out}/report shows the run {newer}, which started later" in warning
     assert f"hil report build --out {out} {directory.path}" in as_read(directory.summary_path.read_text())
     assert [path.name for path in (out / "report").iterdir()] == ["runs"]
@@ -197,7 +189,7 @@ def test_a_site_that_cannot_be_built_is_a_warning(tmp_path: Path, monkeypatch: p
     """Where Node is not installed the run still ends with its summary, which says what to do."""
     monkeypatch.setattr("hil.reports.site.generator.ALLURE", tmp_path / "none")
     directory = finished(tmp_path / "out")
-    assert reporting(directory)["report"] is None
+    assert reported(directory).report == ""
     assert ".ci/bootstrap run" in directory.summary_path.read_text()
 
 
@@ -246,16 +238,17 @@ def run_of_a_study(out: Path) -> Path:
 @pytest.mark.slow
 @pytest.mark.parametrize("leave", [stored_comparison, run_of_a_study])
 def test_one_reading_serves_every_report(tmp_path: Path, leave: Callable[[Path], Path]) -> None:
-    """Journal, verdict, run.json and each thresholds file are opened for reading once, whatever asks."""
+    """From the last record to the last report, journal, run.json and each thresholds file are opened for
+    reading once, whatever asks; the verdict, which is written on the way, is never read back."""
     out = tmp_path / "out"
     run = leave(out).resolve()
+    verdict = read_judged_run(run).verdict
     limits = sorted((run / "thresholds").rglob("*.yaml"))
     with run_pushgateway(tmp_path) as gateway, counting() as opened:
-        done = finish(
-            RunDirectory.open(run), ReportOptions(out, pushgateway=gateway.url), say=lambda _sentence: None
-        )
+        options = ReportOptions(out, pushgateway=gateway.url)
+        done = finish(add_verdict(read_measured(run), verdict), options, say=lambda _sentence: None)
     assert done.report
     named = [run / name for name in ("records.jsonl", "verdicts.json", "run.json")]
-    assert [opened[path] for path in named] == [1, 1, 1]
+    assert [opened[path] for path in named] == [1, 0, 1]
     assert {path: opened[path] for path in limits if opened[path] > 1} == {}
     assert all(opened[path] == 1 for path in limits if path.parent == run / "thresholds")

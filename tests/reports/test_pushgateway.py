@@ -18,7 +18,7 @@ import pytest
 from hil.base.gateway_url import PASSWORD_VARIABLE, USER_VARIABLE
 from hil.reports.pushgateway import push_run
 from hil.store import RunDirectory, read_judged_run
-from tests.make_records import RUN_ID
+from tests.make_records import run_info
 from tests.reports.metrics_rig import BOARDS, TIMEOUT_S, broken, healthy, only_own_credentials, store
 from tests.reports.prometheus_rig import Prometheus, Pushgateway, run_prometheus, run_pushgateway
 
@@ -171,7 +171,7 @@ def test_a_metric_that_is_left_out_is_named(tmp_path: Path, gateway: Pushgateway
 
 def test_a_run_that_names_no_board_is_a_warning(tmp_path: Path) -> None:
     """Nothing is pushed for it; the sentence says where boards are looked for."""
-    run = RunDirectory.create(tmp_path, RUN_ID)
+    run = RunDirectory.create(tmp_path, run_info())
     run.write_verdict(replace(healthy(), series=()))
     assert_says(push("http://127.0.0.1:1", run.path), "names no board")
 

@@ -7,6 +7,7 @@ import subprocess
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from prometheus_client import generate_latest
@@ -16,14 +17,11 @@ from hil.model import Fault, NotRun, SeriesVerdict, Verdict
 from hil.reports.metrics import Families, board_groups, case_labels, in_base_unit, parse_name
 from hil.thresholds import load_all
 from tests.judging import judge
-from tests.make_records import THRESHOLDS_ROOT, publish_record, publish_thresholds, quick_run
+from tests.make_records import THRESHOLDS_ROOT, publish_record, publish_thresholds, quick_run, run_info
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "operate" / "metrics.md"
-INFO = {
+INFO: dict[str, Any] = {
     "run_id": "r",
-    "rack": "virtual",
-    "suite": "quick",
-    "started_utc": "2026-11-20T22:12:57Z",
     "lease_released_utc": "2026-11-20T22:14:27Z",
     "trigger": "nightly",
     "boards": [{"id": "virtual-1", "kind": "virtual", "target": "virtual-esp32"}],
@@ -43,7 +41,7 @@ def judged(*entries: object) -> Verdict:
 def samples(verdict: Verdict, **info: object) -> dict[str, list[Sample]]:
     """Return (labels, value) by metric of the first group."""
     found: dict[str, list[Sample]] = {}
-    for family in board_groups({**INFO, **info}, verdict)[0].families.collect():
+    for family in board_groups(run_info(**{**INFO, **info}), verdict)[0].families.collect():
         found[family.name] = [(sample.labels, sample.value) for sample in family.samples]
     return found
 
@@ -107,7 +105,7 @@ def test_a_name_that_is_taken_is_left_out_and_named(metric: str) -> None:
     verdict = judged(publish_record())
     unit = metric.rpartition("_")[2]
     intruder = replace(some_series(), metric=metric, unit=unit, value=99.0)
-    (group,) = board_groups(INFO, replace(verdict, series=(*verdict.series, intruder)))
+    (group,) = board_groups(run_info(**INFO), replace(verdict, series=(*verdict.series, intruder)))
     assert group.families.clashes == {metric}
     text = generate_latest(group.families).decode()
     samples_only = [line.rpartition(" ")[0] for line in text.splitlines() if not line.startswith("#")]
@@ -170,7 +168,7 @@ def test_a_run_of_a_variant_alone_tells_its_image() -> None:
 
 def test_a_run_that_was_killed_has_no_duration() -> None:
     """What run.json does not know is absent, not zero."""
-    found = samples(judged(publish_record()), lease_released_utc=None, ci={}, firmware={})
+    found = samples(judged(publish_record()), lease_released_utc="", ci={}, firmware={})
     assert "hil_run_duration_seconds" not in found
     assert not {"pull_request", "idf", "firmware"} & found["hil_run_info"][0][0].keys()
 
@@ -216,7 +214,7 @@ def test_a_series_without_a_value_keeps_its_outcome() -> None:
 
 def test_promtool_finds_nothing_to_object_to() -> None:
     """The exposition keeps Prometheus' naming conventions, as promtool knows them."""
-    (group,) = board_groups(INFO, judged(*quick_run(("virtual-1",))))
+    (group,) = board_groups(run_info(**INFO), judged(*quick_run(("virtual-1",))))
     done = subprocess.run(
         ["promtool", "check", "metrics"],
         input=generate_latest(group.families),

@@ -6,10 +6,11 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 from rich.console import Console
 
@@ -24,22 +25,17 @@ from hil.reports.site.landing import render_landing
 from hil.reports.site.runs import public_info, shown
 from hil.reports.summary import render_markdown
 from hil.reports.terminal import render_screen
-from hil.store import RunDirectory, read_judged_run
+from hil.store import RunDirectory, RunInfo, read_judged_run
+from hil.store.run_info import NoiseInfo
 from hil.store.verdicts import read_verdict
 from hil.thresholds import load_all
 from tests.judging import judge
 from tests.lab import ROOT
-from tests.make_records import RUN_ID, publish_record
+from tests.make_records import RUN_ID, publish_record, run_info
 from tests.reports.as_read import as_read
 
 CASE = publish_record().case_id
-INFO = {
-    "run_id": RUN_ID,
-    "rack": "virtual",
-    "suite": "pr",
-    "started_utc": "2026-11-20T22:12:57Z",
-    "boards": [{"id": "virtual-1", "kind": "virtual", "target": "virtual-esp32"}],
-}
+INFO = run_info(suite="pr", boards=[{"id": "virtual-1", "kind": "virtual", "target": "virtual-esp32"}])
 
 
 def comparison(**changes: object) -> ComparedSeries:
@@ -95,7 +91,7 @@ def verdict_of(*items: ComparedSeries) -> Verdict:
     )
 
 
-def terminal(verdict: Verdict, info: Mapping[str, object] = INFO, *, verbose: bool = False) -> str:
+def terminal(verdict: Verdict, info: RunInfo = INFO, *, verbose: bool = False) -> str:
     console = Console(width=80, height=24, record=True, force_terminal=True, file=io.StringIO())
     render_screen(info, verdict, [], run_path=f"out/{RUN_ID}", console=console, verbose=verbose)
     return console.export_text()
@@ -103,8 +99,7 @@ def terminal(verdict: Verdict, info: Mapping[str, object] = INFO, *, verbose: bo
 
 @pytest.fixture
 def run(tmp_path: Path) -> RunDirectory:
-    directory = RunDirectory.create(tmp_path, RUN_ID)
-    directory.write_info(INFO)
+    directory = RunDirectory.create(tmp_path, INFO)
     directory.append(publish_record())
     directory.append(replace(publish_record(boot_index=1, latency_ms=70), role="base"))
     directory.write_verdict(verdict_of(GREW))
@@ -141,13 +136,13 @@ def test_many_comparisons_leave_room_on_the_screen() -> None:
 def test_simulated_noise_is_said_wherever_figures_are(run: RunDirectory) -> None:
     """Terminal, summary.md and first page repeat what run.json says of it; without noise none says a word."""
     words = "Simulated noise: profile typical (boots 4 %, sessions 3 %), seed 7."
-    noise = {"simulated": True, "profile": "typical", "seed": 7, "description": words[17:-1]}
-    info = {**INFO, "noise": noise}
+    noise: dict[str, Any] = {"simulated": True, "profile": "typical", "seed": 7, "description": words[17:-1]}
+    info = msgspec.structs.replace(INFO, noise=NoiseInfo(**noise))
     assert "Simulated" not in terminal(verdict_of(GREW))
     assert words in terminal(verdict_of(GREW), info)
     assert f"> {words}" in as_read(render_markdown(info, verdict_of(GREW), []))
     assert "Simulated" not in render_landing([shown(read_judged_run(run.path))], past=1, raw=[])
-    run.write_info(info)
+    run.end(info)
     stored = shown(read_judged_run(run.path))
     assert words in render_landing([stored], past=1, raw=[])
     assert public_info(stored.info)["noise"] == noise

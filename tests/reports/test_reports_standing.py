@@ -9,13 +9,14 @@ import pytest
 
 from hil.model import Verdict
 from hil.reports.boards import UNCHANGED_REMARK, remarks
+from tests.make_records import run_info
 
 VERDICT = Verdict("r", "pass", 0, "", (), (), ())
 
 
 def told(kind: str = "physical", **info: Any) -> list[str]:
     boards = [{"id": "b1", "kind": kind, "target": "esp32"}]
-    return remarks({"rack": "lab", "boards": boards, **info}, VERDICT)
+    return remarks(run_info(rack="lab", boards=boards, **info), VERDICT)
 
 
 @pytest.mark.parametrize(
@@ -46,5 +47,5 @@ def test_a_comparison_says_what_its_racks_check_is_worth(standing: dict[str, Any
 
 def test_unchanged_firmware_is_told() -> None:
     """Whoever reads of a regression there knows that it is a false one."""
-    assert told(compared={"role": "base", "unchanged": True}) == [UNCHANGED_REMARK]
-    assert told(compared={"role": "base"}) == []
+    assert told(compared={"role": "base", "firmware": {}, "unchanged": True}) == [UNCHANGED_REMARK]
+    assert told(compared={"role": "base", "firmware": {}}) == []

@@ -32,7 +32,7 @@ from hil.store import RunDirectory, read_judged_run, read_run
 from hil.thresholds import load_all
 from tests.judging import judge
 from tests.lab import Lab, make_lab
-from tests.make_records import THRESHOLDS_ROOT
+from tests.make_records import THRESHOLDS_ROOT, change_info, run_info
 from tests.reports import qos_records
 from tests.reports.browser import visit
 from tests.reports.study_delivery import delivery_record
@@ -141,19 +141,24 @@ STUDIES = {
 
 def store(out: Path, study: str, records: Sequence[RunRecord]) -> RunDirectory:
     """Leave on disk what a run leaves before it is judged."""
-    directory = RunDirectory.create(out, RUN_ID.replace("esp32-tcpip", study))
+    info = run_info(
+        run_id=RUN_ID.replace("esp32-tcpip", study),
+        suite=f"{study}-quick",
+        started_utc="2026-11-21T10:15:00Z",
+        boards=BOARDS,
+        git={"commit": "a" * 40, "dirty": False},
+    )
+    directory = RunDirectory.create(out, info)
     for record in records:
         directory.append(record)
-    info = {"run_id": directory.run_id, "rack": "virtual", "suite": f"{study}-quick", "trigger": "local"}
-    started = {
-        "schema": 1,
-        "started_utc": "2026-11-21T10:15:00Z",
-        "boards": BOARDS,
-        "git": {"commit": "a" * 40},
-    }
-    directory.write_info({**info, **started})
     keep_limits(directory, THRESHOLDS_ROOT)
     return directory
+
+
+def reported(directory: RunDirectory, *, site: bool = False) -> Reporting:
+    """Write the reports of a judged run."""
+    options = ReportOptions(directory.path.parent, site=site)
+    return finish(read_judged_run(directory.path), options, say=lambda _sentence: None)
 
 
 def store_judged(out: Path, records: Sequence[RunRecord]) -> RunDirectory:
@@ -178,7 +183,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def finished(out: Path) -> tuple[RunDirectory, Reporting]:
     """A run of esp32-tcpip-quick with everything that follows a verdict, the report included."""
     directory = store_judged(out, tcpip_records())
-    return directory, finish(directory, ReportOptions(out), say=lambda _sentence: None)
+    return directory, reported(directory, site=True)
 
 
 @pytest.fixture(scope="module", params=sorted(STUDIES))
@@ -281,8 +286,8 @@ def test_a_run_of_a_studys_suite_ends_with_its_reproduction(
 def test_a_run_of_another_suite_has_none(tmp_path: Path) -> None:
     """No file, no link."""
     directory = store_judged(tmp_path, tcpip_records()[:1])
-    directory.write_info({**directory.read_info(), "suite": "quick"})
-    done = finish(directory, ReportOptions(tmp_path, site=False), say=lambda _sentence: None)
+    change_info(directory, suite="quick")
+    done = reported(directory)
     assert not done.documents
     assert not any((directory.path / name).exists() for name in FILES)
     assert "Study" not in render_landing([shown(read_judged_run(directory.path))], past=0, raw=())
@@ -295,13 +300,13 @@ def test_the_study_is_what_it_was_when_the_run_was_started(tmp_path: Path) -> No
     text = copy.read_text()
     assert text.count("published: 49.64") == 1
     copy.write_text(text.replace("published: 49.64", "published: 41.25"))
-    done = finish(directory, ReportOptions(tmp_path, site=False), say=lambda _sentence: None)
+    done = reported(directory)
     assert not done.warnings
     assert "41.25" in printed(done.documents)
     assert sorted(path.name for path in copy.parent.iterdir()) == [f"{name}.yaml" for name in study_files()]
     for other in (directory.path / KEPT_FOLDER).iterdir():
         other.unlink()
-    assert not finish(directory, ReportOptions(tmp_path, site=False), say=lambda _sentence: None).documents
+    assert not reported(directory).documents
 
 
 @pytest.mark.slow

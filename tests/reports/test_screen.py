@@ -13,12 +13,11 @@ from rich.console import Console
 
 from hil.cli.gate import command as gate
 from hil.gate.words.banner import banner_of
-from hil.history.nightly.event_lines import noted_changes
 from hil.model import Entry, Fault, NotRun, Verdict
 from hil.reports.terminal import render_screen
-from hil.store import RunDirectory, read_judged_run
+from hil.store import read_judged_run
 from tests.judging import judge
-from tests.make_records import RUN_ID, publish_record, publish_thresholds
+from tests.make_records import RUN_ID, publish_record, publish_thresholds, run_info
 from tests.reports.outcome_runs import OUTCOMES, leave
 from tests.reports.test_reports_compared import GREW, verdict_of
 
@@ -28,7 +27,7 @@ SHAS = {"base_sha": "313d06795284a1a55a7b", "head_sha": "c0f88a67e9d6d0c45da3"}
 
 def screen(verdict: Verdict, info: dict[str, object] | None = None, **said: object) -> list[str]:
     console = Console(width=COLUMNS, height=LINES, file=io.StringIO(), no_color=True)
-    render_screen(info or {}, verdict, [], run_path=f"out/{RUN_ID}", console=console, **said)  # type: ignore[arg-type]
+    render_screen(run_info(**(info or {})), verdict, [], run_path=f"out/{RUN_ID}", console=console, **said)  # type: ignore[arg-type]
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue().splitlines()
 
@@ -47,7 +46,8 @@ def test_a_stored_run_of_any_outcome_ends_with_one_screen(tmp_path: Path, outcom
     lines = said.splitlines()[1:]  # below what became of verdicts.json
     assert len(lines) < LINES
     assert max(len(line) for line in lines if str(path.name) not in line) <= COLUMNS
-    banner = banner_of(read_judged_run(path).verdict, noted_changes(RunDirectory.open(path).read_info()))
+    run = read_judged_run(path)
+    banner = banner_of(run.verdict, run.reported.changes)
     assert " ".join(said.split()).endswith(f"─ {banner.sign} {banner.text}")
 
 

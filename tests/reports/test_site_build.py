@@ -209,9 +209,9 @@ def test_what_is_published_tells_nothing_of_the_machine(tmp_path: Path) -> None:
     far = f"/home/runner/_work/fw/out/{NAME}"
     sentence = f"panic. Log: {tmp_path}/out/{NAME}/console/v1.log. See {far}/console/v1.log, {ROOT}/docs/a.md"
     entries = [*healthy(), Fault("", "firmware", 1, sentence, "v1", healthy()[0].case_id)]
-    secrets = {"user": "ada", "host": "cellar-pc", "argv": [f"{ROOT}/x"], "rack_file": "/srv/lab.yaml"}
-    firmware = {"esp32": {"sha256": "ab" * 32, "build_dir": "/srv/build"}}
-    ci = {**CI, "repository": "acme/fw", "pull_request": 7}
+    secrets = {"user": "ada", "host": "cellar-pc", "argv": [f"{ROOT}/x", "/srv/lab.yaml"]}
+    firmware = {"esp32": {"sha256": "ab" * 32, "commit": "_work"}}
+    ci = {**CI, "pull_request": 7}
     run = store_run(tmp_path / "out", NAME, entries, firmware=firmware, ci=ci, **secrets)
     assert "by: ada on `cellar-pc`" in (run / "summary.md").read_text()
     index = build_site(tmp_path / "out", [read_judged_run(run)])

@@ -16,7 +16,7 @@ from hil.reports.rows import LEGEND
 from hil.reports.site.landing import render_landing
 from hil.reports.site.runs import shown, title_of
 from hil.reports.studies.build import files_of
-from hil.store import read_judged_run
+from hil.store import Reported, RunDirectory, read_judged_run
 from tests.make_records import publish_record, publish_thresholds
 from tests.reports.outcome_runs import OUTCOMES, leave
 from tests.reports.site_runs import CASES, store_run
@@ -97,7 +97,9 @@ def test_what_went_wrong_in_reporting_stands_open(tmp_path: Path) -> None:
     """A push that failed is told before what the gate warns of, which is folded."""
     entries = [publish_record(latency_ms=MARGINAL_MS)]
     warnings = ["figures were not pushed: <no route>", "history: the disk is full"]
-    said = page(tmp_path, entries, reporting={"warnings": warnings})
+    run = store_run(tmp_path, NAME, entries)
+    RunDirectory.open(run).write_reported(Reported(warnings=tuple(warnings)))
+    said = render_landing([shown(read_judged_run(run))], past=1, raw=())
     worth = said.partition("Went wrong in reporting</h2>")[2]
     assert (
         worth.index("&lt;no route&gt;") < worth.index("the disk is full") < worth.index("Worth knowing: 1<")

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 from rich.console import Console
 
@@ -18,7 +19,7 @@ from hil.reports.rebuild import write_run
 from hil.reports.rows import LEGEND
 from hil.reports.summary import render_markdown
 from hil.reports.terminal import render_screen
-from hil.store import RunDirectory
+from hil.store import Reported, RunDirectory, read_judged_run
 from hil.thresholds import Thresholds
 from tests.judging import judge
 from tests.make_records import (
@@ -26,6 +27,7 @@ from tests.make_records import (
     publish_record,
     publish_thresholds,
     quick_run,
+    run_info,
     void_record,
     void_thresholds,
 )
@@ -33,14 +35,7 @@ from tests.reports.as_read import Seen, as_read
 from tools.comment_page import to_html
 
 RUN_PATH = f"out/{RUN_ID}"
-INFO = {
-    "suite": "quick",
-    "rack": "virtual",
-    "user": "ada",
-    "host": "bench",
-    "started_utc": "2026-11-20T22:12:57Z",
-    "git": {"commit": "0123456789abcdef", "dirty": True},
-}
+INFO = run_info(user="ada", host="bench", git={"commit": "0123456789abcdef", "dirty": True})
 
 
 def terminal(
@@ -237,13 +232,6 @@ def test_what_is_ruled_out_is_not_missing() -> None:
     assert "## Ruled out\n\n- 1 case on virtual-2: too large\n\n" in text
 
 
-def test_a_run_without_its_info_is_still_told() -> None:
-    """run.json may be missing after a crash."""
-    verdict = judge([publish_record()], {"publish": publish_thresholds()})
-    text = render_markdown({}, verdict, [publish_record()])
-    assert text.startswith("# PASS")
-
-
 def test_of_many_boards_a_broken_one_is_shown_before_a_merely_worse_one() -> None:
     """A board whose limit is broken stands in the table, even if a figure that breaks nothing is larger."""
     entries = [publish_record(board=f"board-{n}", latency_ms=60 if n == 5 else 7) for n in range(1, 6)]
@@ -261,16 +249,15 @@ def test_of_many_boards_a_broken_one_is_shown_before_a_merely_worse_one() -> Non
 
 def test_the_summary_can_be_written_again_from_disk(tmp_path: Path) -> None:
     """write_run() gives the bytes that the run gave, from its records and verdict alone."""
-    directory = RunDirectory.create(tmp_path, RUN_ID)
+    directory = RunDirectory.create(tmp_path, INFO)
     entries = everything_wrong()
     for entry in entries:
         directory.append(entry)
-    directory.write_info(INFO)
     verdict = judge(entries, {"publish": publish_thresholds()})
     directory.write_verdict(verdict)
     records = [entry for entry in entries if isinstance(entry, RunRecord)]
     expected = render_markdown(INFO, verdict, records, run_path=str(directory.path))
-    write_run(directory)
+    write_run(read_judged_run(directory.path))
     assert directory.summary_path.read_text() == expected
 
 
@@ -288,11 +275,12 @@ def hostile_run() -> list[Entry]:
 
 def test_foreign_words_are_only_words_in_the_summary() -> None:
     """No control, tag, link, mention, reference or heading in a board's name or a fault's sentence works."""
-    info = {**INFO, "user": HOSTILE, "rack": HOSTILE, "reporting": {"warnings": [HOSTILE]}}
+    info = msgspec.structs.replace(INFO, user=HOSTILE, rack=HOSTILE)
     entries = hostile_run()
     verdict = judge(entries, {"publish": publish_thresholds()})
     records = [entry for entry in entries if isinstance(entry, RunRecord)]
-    page = render_markdown(info, verdict, records, run_path=RUN_PATH)
+    reported = Reported(warnings=(HOSTILE,))
+    page = render_markdown(info, verdict, records, run_path=RUN_PATH, reported=reported)
     assert page.count("everyone") >= 5  # it is all there to read
     seen = Seen(to_html(page))
     assert not {"img", "a"} & set(seen.tags)

@@ -208,7 +208,7 @@ def test_damaged_thresholds_cost_the_details_alone(tmp_path: Path) -> None:
 
 def test_nothing_of_the_machine_is_in_the_trend(tmp_path: Path) -> None:
     """Neither who started a run, on which host and how, nor a path; made twice it is the same."""
-    secrets = {"user": "ada", "host": "cellar-pc", "argv": ["/srv/x"], "rack_file": "/srv/lab.yaml"}
+    secrets = {"user": "ada", "host": "cellar-pc", "argv": ["/srv/x"]}
     append(tmp_path / "history", night(1, rack="virtual"))
     run = store_run(tmp_path, NAME, boots(2, base=True), trigger="nightly", **secrets)
     written = []

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace as replace_info
 
 from hil.base.git import git
 from hil.history.nightly.events import events_of
@@ -24,6 +25,7 @@ from hil.reports.trend.commits import commit_json, commits_of
 from hil.reports.trend.happenings import changes_beside
 from hil.reports.trend.points import ranks
 from hil.reports.trend.runs import runs_of
+from tests.make_records import run_info
 from tests.reports.trend_rig import CASE, LATEST, METRIC, Boots, figure, history_of, line, only, trend
 
 FIRST, SECOND = "20260227T010000Z-nightly-0001", "20260228T010000Z-nightly-0001"
@@ -343,12 +345,12 @@ def test_the_commits_of_events_are_read_beside_their_history(tmp_path: Path) -> 
 def test_a_banner_has_the_changes_of_its_own_rack() -> None:
     """What is open on another rack, or in the nights beside a pull request, is not this run's to say."""
     events = trend(line(LATEST), history=history_of(*_nights(40, 25, 1.2)))["events"]
-    night = {"trigger": "nightly", "rack": "lab"}
+    night = run_info(trigger="nightly", rack="lab")
     (words,) = changes_beside(events, night)
     assert words.startswith("firmware: publish latency p95 2")
     assert words.endswith(", open 15 nights")
     others: list[dict[str, str]] = [{"rack": "north"}, {"trigger": "pr"}, {"product": "node"}]
-    assert [changes_beside(events, night | other) for other in others] == [[], [], []]
+    assert [changes_beside(events, replace_info(night, **other)) for other in others] == [[], [], []]
 
 
 def test_nights_without_a_step_have_one_level() -> None:

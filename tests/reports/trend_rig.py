@@ -16,8 +16,9 @@ from jsonschema import Draft202012Validator
 from hil.metrics.sessions import History, SeriesHistory, Session, SessionBoard
 from hil.model import Scalar, Verdict, format_series_id
 from hil.reports.trend import Sources, trend_of
-from hil.store import JudgedRun
+from hil.store import JudgedRun, RunInfo
 from hil.store.journal import Journal
+from tests.make_records import run_info
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = json.loads((ROOT / "docs" / "reference" / "schema" / "trend.schema.json").read_text())
@@ -133,7 +134,7 @@ class Reported:
     """A run that the report is about, of which only the line is asked."""
 
     line: Mapping[str, Any]
-    info: Mapping[str, Any] = field(default_factory=dict)
+    info: RunInfo = field(default_factory=run_info)
     test_ids: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     @property

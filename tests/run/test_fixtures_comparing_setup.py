@@ -19,10 +19,12 @@ from hil.boards.rack import load_rack
 from hil.history.judgements import GATE
 from hil.model import Comparison, NotRun
 from hil.run.campaign import Against, Campaign
-from hil.run.comparing import Other, find_other, other_info, prepare_comparisons
+from hil.run.comparing import Other, find_other, prepare_comparisons
 from hil.run.plan import make_plan, spread
 from hil.run.plan.deadline import BOOT_S
+from hil.run.run_facts import run_info as facts_of
 from hil.store import RunDirectory
+from tests.make_records import run_info
 from tests.run.echo_limits import RACK, echo_thresholds
 from tests.virtual.virtual_board_rig import PARTITIONS, make_build
 
@@ -75,7 +77,7 @@ def campaign(tmp_path: Path, builds: Mapping[str, Firmware]) -> Campaign:
 
 def prepared(campaign: Campaign, candidate: Firmware) -> tuple[RunDirectory, list[str]]:
     """Prepare a run's comparisons; return its folder and what was said beside the looks."""
-    directory = RunDirectory.create(campaign.out, "20261121T000000Z-pr-0001")
+    directory = RunDirectory.create(campaign.out, run_info(run_id="20261121T000000Z-pr-0001"))
     said: list[str] = []
     images = {IMAGE: candidate}
     prepare_comparisons(campaign, directory, images, find_other(campaign.against, images), said.append)
@@ -175,12 +177,12 @@ def test_unchanged_firmware_is_measured_all_the_same(
     assert comparison.candidate_sha256 == comparison.other_sha256 == builds["one"].sha256
     assert said == []
     images = {IMAGE: builds["one"]}
-    info = other_info(itself.against, find_other(itself.against, images))["compared"]
-    assert isinstance(info, dict)
-    assert (info["role"], info["unchanged"], info["gate"]) == ("base", True, GATE)
-    other = other_info(campaign.against, find_other(campaign.against, images))["compared"]
-    assert isinstance(other, dict)
-    assert "unchanged" not in other
+    found = facts_of(itself, "r", images, find_other(itself.against, images), "").compared
+    assert found
+    assert (found.role, found.unchanged, found.gate) == ("base", True, GATE)
+    other = facts_of(campaign, "r", images, find_other(campaign.against, images), "").compared
+    assert other
+    assert (other.unchanged, other.gate) == (False, 0)
 
 
 def with_ruler(build: Firmware, folder: Path, ruler: Ruler) -> Firmware:

@@ -15,6 +15,7 @@ from hil.base.errors import ConfigError, ExitCode, FirmwareError, HilError, RigE
 from hil.cli.app import run_command
 from hil.store import RunDirectory, ended
 from tests.lab import ROOT, Lab, make_lab
+from tests.make_records import run_info
 
 SCHEMA = ROOT / "docs" / "reference" / "schema" / "ended.schema.json"
 
@@ -90,7 +91,7 @@ def test_what_is_left_is_bounded_and_harmless(out: Path) -> None:
 def test_a_run_that_begins_takes_it_away(out: Path) -> None:
     """It stands for what is newer than the newest run; a run's folder is newer."""
     ended.leave(out, ended.ended_by(ConfigError("no.")))
-    RunDirectory.create(out, "one")
+    RunDirectory.create(out, run_info())
     assert ended.read(out / "ended.json") is None
 
 

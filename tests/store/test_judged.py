@@ -17,7 +17,7 @@ from hil.store import JudgedRun, RunDirectory, read_judged_run, read_run, requir
 from hil.store.verdicts import no_verdict, status_of
 from hil.thresholds import load, own_limits, own_limits_of
 from tests.history.unchanged_runs import compared
-from tests.make_records import RUN_ID, publish_record, publish_thresholds
+from tests.make_records import RUN_ID, publish_record, publish_thresholds, run_info
 from tests.reports.allure_runs import judged
 
 
@@ -43,7 +43,7 @@ def test_limits_are_those_that_the_run_keeps_as_of_its_day(tmp_path: Path) -> No
     assert not load("publish", kept, today=datetime.date(2026, 11, 22)).suppressions
     (kept / "jitter.yaml").write_bytes(b"bench: \xff\n")
     run = read_run(folder)
-    assert str(run.day) == "2026-11-20"
+    assert str(run.info.day) == "2026-11-20"
     assert own_limits_of(run, "publish").metrics.keys() == publish_thresholds().metrics.keys()
     assert own_limits_of(run, "publish").suppressions
     with pytest.raises(ConfigError, match=r"thresholds/jitter\.yaml:1: not UTF-8 text"):
@@ -54,10 +54,9 @@ def test_a_run_that_was_cut_off_has_no_verdict(tmp_path: Path) -> None:
     """It is read all the same; who needs a verdict is told how to get one."""
     folder = judged(tmp_path, [publish_record()])
     (folder / "verdicts.json").unlink()
-    (folder / "run.json").unlink()
     run = read_run(folder)
     assert not isinstance(run, JudgedRun)
-    assert (run.verdict, run.info, run.day) == (None, {}, None)
+    assert run.verdict is None
     for ask in (lambda: read_judged_run(folder), lambda: require_verdict(run)):
         with pytest.raises(ConfigError, match=r"verdicts\.json: no verdict can be read.*hil gate"):
             ask()
@@ -68,14 +67,16 @@ def test_a_run_that_was_cut_off_has_no_verdict(tmp_path: Path) -> None:
     [
         ("run.json", b"{", r"run\.json: not JSON"),
         ("run.json", b"\xff", r"run\.json: not JSON"),
+        ("run.json", None, r"run\.json is missing.*bring it back"),
+        ("reporting.json", b'{"schema": 1, "report": 1}', r"reporting\.json: report is 1; expected text"),
         ("records.jsonl", b"7\n", r"records\.jsonl:1: not an entry"),
         ("verdicts.json", b"{}", r"verdicts\.json: no verdict can be read from it \(run_id is missing"),
     ],
 )
-def test_what_is_damaged_is_named(tmp_path: Path, name: str, content: bytes, sentence: str) -> None:
+def test_what_is_damaged_is_named(tmp_path: Path, name: str, content: bytes | None, sentence: str) -> None:
     """One sentence names the file and what is wrong in it."""
     folder = judged(tmp_path, [publish_record()])
-    (folder / name).write_bytes(content)
+    (folder / name).unlink() if content is None else (folder / name).write_bytes(content)
     with pytest.raises(ConfigError, match=sentence):
         read_run(folder)
 
@@ -102,7 +103,7 @@ def test_a_folder_that_is_no_run(tmp_path: Path) -> None:
 def test_unchanged_firmware_blocks_nothing(unchanged: bool, changes: dict[str, Any], status: int) -> None:
     """A run of it ends with 0 whatever the gate said, as long as all was judged and nothing failed."""
     verdict = Verdict("r", "regressed", 1, "", (), (), (), compared=(compared("regressed"),))
-    info = {"compared": {"role": "base", "unchanged": unchanged}}
+    info = run_info(compared={"role": "base", "firmware": {}, "unchanged": unchanged})
     assert status_of(info, replace(verdict, **changes)) == status
 
 

@@ -25,10 +25,9 @@ from hil.model import (
     format_series_id,
     parameters_in,
 )
-from hil.store import RunDirectory
+from hil.store import Reported, RunDirectory
 from hil.store.entries import EntryError, entry_from_json
-from hil.store.run_info import describe_run
-from tests.make_records import RUN_ID, publish_record, publish_thresholds, quick_run
+from tests.make_records import RUN_ID, publish_record, publish_thresholds, quick_run, run_info
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "reference"
 FAULT = Fault(RUN_ID, "rig", 3, "the port is gone", "virtual-1")
@@ -101,7 +100,8 @@ def test_warm_up_rows_are_counted_apart() -> None:
 
 def test_what_the_store_writes_fits_the_schemas(tmp_path: Path) -> None:
     """Every file of a run directory validates against docs/reference/schema, byte for byte as on disk."""
-    run = RunDirectory.create(tmp_path, RUN_ID)
+    ci = {"url": "https://github.example/acme/firmware/actions/runs/17", "pull_request": 42}
+    run = RunDirectory.create(tmp_path, run_info(trigger="pr", ci=ci, quarantined=[], legs=2))
     entries = [
         *quick_run(("virtual-1",)),
         publish_record(board="virtual-2", failed=30),
@@ -113,22 +113,13 @@ def test_what_the_store_writes_fits_the_schemas(tmp_path: Path) -> None:
     for entry in entries:
         run.append(entry)
     run.write_verdict(judge(run.read().entries, {"publish": publish_thresholds()}))
-    run.write_info(
-        describe_run(
-            run_id=RUN_ID,
-            rack="virtual",
-            suite="quick",
-            argv=["hil"],
-            repository=tmp_path,
-            trigger="pr",
-            ci={"url": "https://github.example/acme/firmware/actions/runs/17", "pull_request": 42},
-        )
-    )
+    run.write_reported(Reported(report="out/report/index.html", warnings=("the gateway is down",)))
     for line in run.journal_path.read_text().splitlines():
         value = json.loads(line)
         validate(value["type"], value)
     validate("verdicts", json.loads(run.verdicts_path.read_text()))
-    validate("run", json.loads((run.path / "run.json").read_text()))
+    for name in ("run", "reporting"):
+        validate(name, json.loads((run.path / f"{name}.json").read_text()))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hil.gate import judge
 from hil.store import RunDirectory
 from hil.store.retention import expire_as_kept, expire_captures
 from hil.store.verdicts import read_verdict
-from tests.make_records import publish_record, publish_thresholds
+from tests.make_records import publish_record, publish_thresholds, run_info
 
 NOW = datetime.datetime(2026, 12, 4, 22, 12, 58, tzinfo=datetime.UTC)
 OLD, YOUNG = (
@@ -45,9 +45,8 @@ KEPT = (
 
 def leave(out: Path, run_id: str) -> RunDirectory:
     """Leave a judged run that has each kind of file."""
-    directory = RunDirectory.create(out, run_id)
+    directory = RunDirectory.create(out, run_info(run_id=run_id))
     directory.append(publish_record(rows=30))
-    directory.write_info({"run_id": run_id})
     directory.write_verdict(judge(directory.read().entries, {"publish": publish_thresholds()}))
     for name in (*RAW, *KEPT):
         path = directory.path / name

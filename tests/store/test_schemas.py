@@ -14,6 +14,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from hil.model import Comparison, Fault, NoBase, NotRun, Recovery, RunRecord, Verdict
+from hil.store import Reported, RunInfo
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "reference" / "schema"
 TYPES: Mapping[str, type] = {
@@ -24,8 +25,11 @@ TYPES: Mapping[str, type] = {
     "no-base": NoBase,
     "recovery": Recovery,
     "verdicts": Verdict,
+    "run": RunInfo,
+    "reporting": Reported,
 }
-ADDED = {"record": {"type", "case_id"}, "verdicts": set[str]()}  # what to_json() writes beside the fields
+WHOLE = ("verdicts", "run", "reporting")  # files of one object, without a type
+ADDED = {"record": {"type", "case_id"}, **{name: set[str]() for name in WHOLE}}  # beside the fields
 COMPUTED = {"NotRun": {"expected"}}  # the same wherever the type stands
 
 Schema = Mapping[str, Any]
@@ -79,6 +83,7 @@ def _of_object(own: Schema, typed: Schema, whole: Schema, types: Schema, where: 
 
 
 def _resolved(schema: Schema, whole: Schema) -> Schema:
+    (schema,) = [one for one in schema.get("anyOf", ()) if "$ref" in one] or [schema]  # null is not written
     if "$ref" in schema:
         found: Schema = whole["$defs"][schema["$ref"].rpartition("/")[2]]
         return found

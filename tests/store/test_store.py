@@ -17,14 +17,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace as replace_info
 
 from hil.base.errors import ConfigError, RigError
 from hil.base.git import git, try_git
 from hil.gate import judge
 from hil.model import Entry, Fault, NotRun
-from hil.store import RunDirectory
-from hil.store.run_info import ci_facts, describe_run, git_state, new_run_id
-from tests.make_records import RUN_ID, publish_record, publish_thresholds, quick_run
+from hil.store import RunDirectory, RunInfo
+from hil.store.run_info import CiRun, ci_facts, describe_run, git_state, new_run_id
+from tests.make_records import RUN_ID, publish_record, publish_thresholds, quick_run, run_info
 
 ENTRIES: tuple[Entry, ...] = (
     publish_record(rows=3),
@@ -34,7 +35,7 @@ ENTRIES: tuple[Entry, ...] = (
 
 
 def written(tmp_path: Path, entries: tuple[Entry, ...] = ENTRIES) -> RunDirectory:
-    run = RunDirectory.create(tmp_path / "out", RUN_ID)
+    run = RunDirectory.create(tmp_path / "out", run_info())
     for entry in entries:
         run.append(entry)
     return run
@@ -125,7 +126,7 @@ def test_a_record_with_a_wrong_value_is_refused(
 
 def test_many_threads_append_whole_lines(tmp_path: Path) -> None:
     """Eight board threads at once: every entry arrives, none mixed with another."""
-    run = RunDirectory.create(tmp_path, RUN_ID)
+    run = RunDirectory.create(tmp_path, run_info())
 
     def write(board: int) -> None:
         for boot in range(10):
@@ -156,7 +157,7 @@ while True:
 
 def test_a_killed_writer_loses_nothing_it_had_finished(tmp_path: Path) -> None:
     """kill -9 in the middle of writing leaves a readable journal with every acknowledged entry."""
-    run = RunDirectory.create(tmp_path, RUN_ID)
+    run = RunDirectory.create(tmp_path, run_info())
     with subprocess.Popen(
         [sys.executable, "-c", WRITER, str(run.path)],
         stdout=subprocess.PIPE,
@@ -214,7 +215,7 @@ def test_a_fault_that_a_full_disk_did_not_take_is_written_once_there_is_room(tmp
 
 def test_a_full_device_is_a_rig_error(tmp_path: Path) -> None:
     """/dev/full answers every write with ENOSPC, as a full disk does."""
-    run = RunDirectory.create(tmp_path, RUN_ID)
+    run = RunDirectory.create(tmp_path, run_info())
     run.journal_path.unlink()
     run.journal_path.symlink_to("/dev/full")
     with pytest.raises(RigError, match="No space left on device"):
@@ -245,7 +246,7 @@ def test_a_replay_gives_the_same_bytes(tmp_path: Path) -> None:
 
 def test_latest_points_at_the_newest_run_at_every_moment(tmp_path: Path) -> None:
     """While runs are made one after the other, ``latest`` never fails to name one."""
-    RunDirectory.create(tmp_path, "run-0")
+    RunDirectory.create(tmp_path, run_info(run_id="run-0"))
     stop = multiprocessing.Event()
     misses: list[str] = []
 
@@ -257,7 +258,7 @@ def test_latest_points_at_the_newest_run_at_every_moment(tmp_path: Path) -> None
     reader = threading.Thread(target=look)
     reader.start()
     for number in range(1, 60):
-        RunDirectory.create(tmp_path, f"run-{number:02}")
+        RunDirectory.create(tmp_path, run_info(run_id=f"run-{number:02}"))
     stop.set()
     reader.join()
     assert not misses
@@ -268,14 +269,14 @@ def test_latest_points_at_the_newest_run_at_every_moment(tmp_path: Path) -> None
 
 def test_a_run_of_the_same_name_is_refused(tmp_path: Path) -> None:
     """Nothing is ever overwritten."""
-    RunDirectory.create(tmp_path, RUN_ID)
+    RunDirectory.create(tmp_path, run_info())
     with pytest.raises(ConfigError, match="there is a run of this name already"):
-        RunDirectory.create(tmp_path, RUN_ID)
+        RunDirectory.create(tmp_path, run_info())
 
 
 def test_a_path_that_is_no_run_names_those_nearby(tmp_path: Path) -> None:
     """A mistyped run is answered with the last ones."""
-    RunDirectory.create(tmp_path, RUN_ID)
+    RunDirectory.create(tmp_path, run_info())
     with pytest.raises(ConfigError, match=f"not a run directory.*holds {RUN_ID}"):
         RunDirectory.open(tmp_path / "other")
 
@@ -284,20 +285,36 @@ def test_an_out_folder_that_cannot_be_written_is_a_rig_error(tmp_path: Path) -> 
     """A file in the folder's place: the sentence names the path and the cause."""
     (tmp_path / "out").write_text("")
     with pytest.raises(RigError, match="could not create the run directory"):
-        RunDirectory.create(tmp_path / "out" / "deeper", RUN_ID)
+        RunDirectory.create(tmp_path / "out" / "deeper", run_info())
+
+
+def described(repository: Path, run_id: str) -> RunInfo:
+    known = {"suite": "quick", "trigger": "pr", "boards": (), "plan": {}, "firmware": {}}
+    return describe_run(repository=repository, run_id=run_id, rack="virtual", **known)
+
+
+def test_a_run_that_is_being_made_is_none_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed before its run.json is on disk, a run has left a folder that nobody takes for a run."""
+    monkeypatch.setattr("hil.store.directory.replace_file", _killed)
+    with pytest.raises(KeyboardInterrupt):
+        RunDirectory.create(tmp_path, run_info())
+    assert (tmp_path / RUN_ID).is_dir()
+    assert RunDirectory.list(tmp_path) == []
+
+
+def _killed(_path: Path, _content: bytes) -> None:
+    raise KeyboardInterrupt
 
 
 def test_run_info_says_who_ran_what_with_which_versions(tmp_path: Path) -> None:
     """run.json comes back; outside a repository the commit is empty, not an error."""
-    run = RunDirectory.create(tmp_path, new_run_id("quick and qos=1"))
-    info = describe_run(
-        run_id=run.run_id, rack="virtual", suite="quick", argv=["hil", "run"], repository=tmp_path, air="lab"
-    )
-    assert run.read_info() == {}
-    run.write_info(info)
+    info = described(tmp_path, new_run_id("quick and qos=1"))
+    run = RunDirectory.create(tmp_path, info)
     assert run.read_info() == info
-    assert info["git"] == {"commit": "", "dirty": False}
-    assert info["versions"]["esptool"]
+    run.end(replace_info(info, lease_released_utc="2026-11-20T22:23:07Z"))
+    assert run.read_info().lease_released_utc == "2026-11-20T22:23:07Z"
+    assert (info.git.commit, info.git.dirty) == ("", False)
+    assert info.versions["esptool"]
     assert run.run_id.split("-", 1)[1].startswith("quick-and-qos-1-")
 
 
@@ -336,16 +353,11 @@ def test_a_run_on_github_says_where_it_is_to_be_found() -> None:
         "GITHUB_SHA": "merge",
         "HIL_HEAD_SHA": "head",
     }
-    assert ci_facts(environment) == {
-        "repository": "acme/firmware",
-        "url": "https://github.example/acme/firmware/actions/runs/17",
-        "pull_request": 42,
-        "head_sha": "head",
-    }
+    url = "https://github.example/acme/firmware/actions/runs/17"
+    assert ci_facts(environment) == CiRun(url=url, pull_request=42, head_sha="head")
     nightly = {**environment, "GITHUB_REF": "refs/heads/main", "HIL_HEAD_SHA": ""}
-    assert ci_facts(nightly)["head_sha"] == "merge"
-    assert "pull_request" not in ci_facts(nightly)
-    assert ci_facts({}) == {}
+    assert ci_facts(nightly) == CiRun(url=url, head_sha="merge")
+    assert ci_facts({}) == CiRun()
 
 
 def test_equal_records_are_equal_after_the_disk(tmp_path: Path) -> None:

@@ -338,8 +338,8 @@ def test_a_person_is_told() -> None:
         "Simulated noise on this virtual rack: profile typical (boots 4 %, sessions 3 %), seed 7, a step of "
         "-5 %, v2 drifts by +1 % a boot and steps by +40 % at boot 3, boards are bistable (30 % at +8 %)."
     )
-    assert told.info()["simulated"] is True
-    assert str(told.info()["description"]) in told.sentence()
+    assert told.info().simulated is True
+    assert told.info().description in told.sentence()
 
 
 def test_the_profiles_are_the_ones_that_the_gate_was_simulated_with() -> None:

@@ -17,6 +17,7 @@ from jsonschema import Draft202012Validator
 
 from hil.store import RunDirectory
 from tests.lab import ROOT, own_environment, run
+from tests.make_records import run_info
 
 pytestmark = pytest.mark.slow
 
@@ -99,7 +100,7 @@ def test_the_guide_measures_the_node(project: Path) -> None:
     """
     with (project / "hil.toml").open("a") as file:
         file.write("\n[keep]\ncaptures_days = 14\n")
-    old = RunDirectory.create(project / "out", "20200101T000000Z-quick-0000")
+    old = RunDirectory.create(project / "out", run_info(run_id="20200101T000000Z-quick-0000"))
     capture = old.path / "capture" / "air.pcapng"
     capture.parent.mkdir()
     capture.touch()

@@ -12,9 +12,9 @@ from hil.history import append
 from hil.history.segment import Segment
 from hil.model import RunRecord, SeriesVerdict, Verdict, format_case_id, format_series_id
 from hil.reports.history import append_run, with_runs, write_history
-from hil.store import RunDirectory, read_judged_run
+from hil.store import RunDirectory, read_judged_run, time_in
 from tests.history.history_files import night
-from tests.make_records import publish_record, publish_thresholds
+from tests.make_records import publish_record, publish_thresholds, run_info
 
 RACKS, BOARDS, CASES, BOOTS = ("north", "south"), ("e1", "e2", "e3", "e4"), 20, 12
 METRICS = ("publish_latency_p50_us", "publish_latency_p95_us", "publish_latency_p99_us")
@@ -53,23 +53,19 @@ def write_results(out: Path, boards: int, cases: int, *, rows: int = 12) -> Path
 def _store(
     out: Path, run_id: str, rack: str, records: list[RunRecord], verdict: Verdict | None = None
 ) -> Path:
-    directory = RunDirectory.create(out, run_id)
     own = [replace(record, run_id=run_id, rack=rack) for record in records]
+    info = run_info(
+        run_id=run_id,
+        started_utc=time_in(run_id),
+        rack=rack,
+        suite="nightly",
+        trigger="nightly",
+        git={"commit": "f" * 40, "dirty": False},
+        boards=[{"id": one, "kind": "virtual", "target": "virtual-esp32"} for one in _boards(own)],
+    )
+    directory = RunDirectory.create(out, info)
     for record in own:
         directory.append(record)
-    day = run_id[:8]
-    directory.write_info(
-        {
-            "schema": 1,
-            "run_id": run_id,
-            "started_utc": f"{day[:4]}-{day[4:6]}-{day[6:]}T02:00:00Z",
-            "rack": rack,
-            "suite": "nightly",
-            "trigger": "nightly",
-            "git": {"commit": "f" * 40, "dirty": False},
-            "boards": [{"id": one, "kind": "virtual", "target": "virtual-esp32"} for one in _boards(own)],
-        }
-    )
     judged = verdict or judge(own, {"publish": publish_thresholds()})
     directory.write_verdict(replace(judged, run_id=run_id))
     directory.write_summary("")

@@ -48,8 +48,8 @@ class _Rack:
 
     def __init__(self, run: Path) -> None:
         judged = read_judged_run(run)
-        self._start = _ms(str(judged.info["started_utc"]))
-        self.name = str(judged.info["rack"])
+        self._start = _ms(judged.info.started_utc)
+        self.name = judged.info.rack
         self._tests = {
             (values["board"], result["titlePath"][-1], values["case"]): result
             for path in sorted((run / "allure-results").glob("*-result.json"))

@@ -7,14 +7,14 @@ import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import hil
 from hil.gate import judge
 from hil.history.from_run import add_run
 from hil.model import Comparison
 from hil.reports.finish import ReportOptions, finish
-from hil.store import RunDirectory, read_run
+from hil.store import RunDirectory, RunInfo, add_verdict, read_measured
+from hil.store.run_info import CiRun, ImageInfo, RunBoard, Sources, Tool
 from hil.thresholds import Thresholds
 from tools.demo.nights import Measured, Night, full_record
 from tools.demo.plan import AIR, SUITE
@@ -29,18 +29,18 @@ def store(
 
     ``limits`` is the folder of thresholds, of which the run keeps a copy.
     """
-    directory = RunDirectory.create(out, night.run_id)
+    directory = RunDirectory.create(out, _info(night))
     for comparison in _comparisons(night, found):
         directory.append(comparison)
     for boot in range(len(night.roles)):
         for turn, one in enumerate(found):
             record = full_record(night, one, boot)
             directory.append(replace(record, started_utc=_later(night.started_utc, 120 * boot + 4 * turn)))
-    directory.write_info(_info(night))
     directory.keep([limits / f"{bench}.yaml" for bench in sorted(thresholds)], "thresholds")
-    directory.write_verdict(judge(directory.read().entries, thresholds))
-    done = finish(directory, ReportOptions(out, site=False), say=lambda _sentence: None)
-    add_run(read_run(directory.path), out / "history")
+    stored = read_measured(directory.path)
+    run = add_verdict(stored, judge(stored.journal.entries, thresholds))
+    done = finish(run, ReportOptions(out, site=False), say=lambda _sentence: None)
+    add_run(run, out / "history")
     return directory, tuple(done.warnings)
 
 
@@ -64,24 +64,28 @@ def _comparisons(night: Night, found: Sequence[Measured]) -> list[Comparison]:
     ]
 
 
-def _info(night: Night) -> dict[str, Any]:
-    boards = [{"id": one.id, "kind": "virtual", "target": one.target} for one in night.rack.boards]
-    return {
-        "schema": 1,
-        "run_id": night.run_id,
-        "started_utc": night.started_utc,
-        "lease_acquired_utc": _later(night.started_utc, 2),
-        "lease_released_utc": _later(night.started_utc, _HELD_S),
-        "rack": night.rack.name,
-        "suite": SUITE,
-        "trigger": "nightly",
-        "profile": AIR,
-        "git": {"commit": night.commit, "dirty": False, **night.commit_words},
-        "versions": {"hil": hil.__version__},
-        "boards": boards,
-        "firmware": {target: {"sha256": night.image("candidate", target)} for target in night.rack.targets},
-        "noise": dict(night.noise.info()),
-    }
+def _info(night: Night) -> RunInfo:
+    return RunInfo(
+        run_id=night.run_id,
+        started_utc=night.started_utc,
+        lease_acquired_utc=_later(night.started_utc, 2),
+        lease_released_utc=_later(night.started_utc, _HELD_S),
+        rack=night.rack.name,
+        suite=SUITE,
+        trigger="nightly",
+        argv=(),
+        user="",
+        host="",
+        profile=AIR,
+        git=Sources(commit=night.commit, dirty=False, **night.commit_words),
+        tool=Tool(version=hil.__version__, commit="", dirty=False),
+        versions={"hil": hil.__version__},
+        ci=CiRun(),
+        boards=tuple(RunBoard(id=one.id, target=one.target, kind="virtual") for one in night.rack.boards),
+        plan={},
+        firmware={name: ImageInfo(sha256=night.image("candidate", name)) for name in night.rack.targets},
+        noise=night.noise.info(),
+    )
 
 
 def _later(time_utc: str, seconds: float) -> str:

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+
+from msgspec.structs import astuple
 
 from hil.base.errors import ExitCode, combine_exit_codes
 from hil.boards.health.types import BoardRun, BoardState, Quarantine, RunHealth
-from hil.model import KINDS, Comparison, Entry, Fault, Recovery, RunRecord, Verdict
-from hil.store import StoredRun, time_in
+from hil.model import KINDS, Fault, Recovery, RunRecord, Verdict
+from hil.store import StoredRun
 
 
 def health_of(run: StoredRun) -> RunHealth:
@@ -24,9 +25,9 @@ def health_of(run: StoredRun) -> RunHealth:
     general = [fault for fault in faults if not fault.board]
     return RunHealth(
         run_id=run.run_id,
-        started_utc=str(info.get("started_utc") or time_in(run.run_id)),
-        rack=str(info.get("rack") or _rack_of(entries)),
-        trigger=str(info.get("trigger", "local")),
+        started_utc=info.started_utc,
+        rack=info.rack,
+        trigger=info.trigger,
         exit_code=_exit_code(run.verdict, faults),
         boards=tuple(_boards(run)),
         faults=dict(Counter(fault.owner for fault in general)),
@@ -51,9 +52,8 @@ def _boards(run: StoredRun) -> Iterable[BoardRun]:
             faults.setdefault(entry.board, []).append(entry)
     natures: dict[str, tuple[str, str]] = {record.board: (record.kind, record.target) for record in records}
     measured = set(natures)
-    for board in run.info.get("boards", []):
-        natures[str(board.get("id"))] = (board.get("kind", ""), str(board.get("target", "")))
-    quarantines = {found.board: found for found in map(_quarantine, run.info.get("quarantined", []))}
+    natures |= {board.id: (board.kind, board.target) for board in run.info.boards}
+    quarantines = {one.board: Quarantine(*astuple(one)) for one in run.info.quarantined}
     usual = next((kind for kind, _ in natures.values() if kind in KINDS), KINDS[0])  # a rack's are alike
     for board in sorted({*natures, *faults}):
         kind, target = natures.get(board, ("", ""))
@@ -78,15 +78,7 @@ def _state(faults: Sequence[Fault], *, is_measured: bool, is_quarantined: bool) 
     return "measured" if is_measured else "not-run"
 
 
-def _quarantine(stored: Mapping[str, Any]) -> Quarantine:
-    return Quarantine(*(str(stored.get(key, "")) for key in ("board", "since_utc", "who", "why")))
-
-
 def _first(faults: Sequence[Fault]) -> str:
     """Return the first fault's sentence, the rig's before others'."""
     ranked = sorted(faults, key=lambda fault: fault.owner != "rig")
     return ranked[0].sentence if ranked else ""
-
-
-def _rack_of(entries: Iterable[Entry]) -> str:
-    return next((entry.rack for entry in entries if isinstance(entry, RunRecord | Comparison)), "")

@@ -31,13 +31,6 @@ def change_words(event: Mapping[str, Any]) -> str:
     return f"{words}, {open_words(event)}"
 
 
-def noted_changes(info: Mapping[str, Any]) -> list[str]:
-    """Return the words of open_changes() that were noted in a run's run.json; of anything odd nothing."""
-    reporting = info.get("reporting")
-    noted = reporting.get("changes") if isinstance(reporting, dict) else None
-    return [one for one in noted if isinstance(one, str)] if isinstance(noted, list) else []
-
-
 def open_words(event: Mapping[str, Any]) -> str:
     """Return "open 59 nights" or "ended 2026-10-02, after 20 nights"."""
     nights = int(event.get("open_nights", event["nights"]))
