@@ -20,9 +20,9 @@ from typing import Any
 from hil.base.errors import ConfigError, RigError
 from hil.base.flock import wait_for_lock
 from hil.base.reading import SETTINGS_MOST_BYTES, read_at_most
+from hil.base.schema import check_schema
 from hil.boards.firmware.app_image import ImageError, read_app_description
 from hil.boards.firmware.build_folder import (
-    DEFAULT_TICK_HZ,
     FLASHER_ARGS,
     PROJECT_DESCRIPTION,
     SDKCONFIG,
@@ -35,24 +35,13 @@ from hil.boards.firmware.build_folder import (
 )
 from hil.boards.firmware.revision import Ruler, SourceState
 from hil.boards.firmware.ruler import RULER_LOG
+from hil.store.codec import build, decode
 from hil.store.files import disk_error
 
 SCHEMA = 1
 DIGESTS = "digests.json"
 _BESIDE = "beside-the-build"  # a bundle's folder for what a build flashes from outside of itself
 NO_IDF = "host"  # idf_version of a build for virtual boards, which the host's compiler made
-
-_TYPES = {
-    "target": str,
-    "tick_hz": int,
-    "product": str,
-    "commit": str,
-    "dirty": bool,
-    "idf_version": str,
-    "image_sha256": str,
-    "files": dict,
-}
-_RULER_TYPES = {"commit": str, "dirty": bool, "moved": list, "reason": str}
 
 
 @dataclass(frozen=True)
@@ -71,7 +60,7 @@ class Digests:
     idf_version: str
     image_sha256: str
     files: Mapping[str, str]
-    tick_hz: int = DEFAULT_TICK_HZ
+    tick_hz: int
     ruler: Ruler | None = None
     product: str = ""
 
@@ -101,48 +90,26 @@ def read_digests(folder: Path) -> Digests:
     """Return what digests.json in ``folder`` says. Raises ConfigError where it is missing or no such file."""
     path = folder / DIGESTS
     try:
-        content = json.loads(read_at_most(path, SETTINGS_MOST_BYTES))
+        stored = decode(read_at_most(path, SETTINGS_MOST_BYTES))
+        if isinstance(stored, dict):
+            check_schema(stored.pop("schema", None), SCHEMA)
+        found = build(Digests, stored)
     except FileNotFoundError as error:
         raise ConfigError(
             f"{folder} holds no {DIGESTS}, so what was built cannot be compared with what is there.",
             next_step="make a bundle: hil build --target TARGET --bundle DIR.",
         ) from error
-    except (OSError, ValueError, RecursionError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}.", next_step=DAMAGED) from error
-    content = {"product": "", **content} if isinstance(content, dict) else content
-    wrong = _wrong(content)
-    if wrong:
-        raise ConfigError(f"{path}: {wrong}.", next_step=DAMAGED)
-    ruler = content.get("ruler")
-    return Digests(
-        **{key: content[key] for key in _TYPES},
-        ruler=Ruler(**{**ruler, "moved": tuple(ruler["moved"])}) if ruler else None,
-    )
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path}: {error}.", next_step=DAMAGED) from error
+    if outside := [name for name in found.files if not is_inside(name)]:
+        raise ConfigError(f"{path}: files holds {outside[0]!r}, which is outside of it.", next_step=DAMAGED)
+    return found
 
 
 def file_sha256(path: Path) -> str:
     """Return the SHA-256 of a file's content. Raises OSError."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _wrong(content: object) -> str:
-    """Return what is wrong with the content of digests.json, "" where it is right."""
-    if not isinstance(content, dict) or content.get("schema") != SCHEMA:
-        return f"not in format {SCHEMA}"
-    for key, kind in _TYPES.items():
-        if type(content.get(key)) is not kind:
-            return f"{key} is {content.get(key)!r}"
-    for name, digest in content["files"].items():
-        if not is_inside(name) or not isinstance(digest, str):
-            return f"files holds {name!r}: {digest!r}"
-    return _wrong_ruler(content["ruler"]) if "ruler" in content else ""
-
-
-def _wrong_ruler(ruler: Any) -> str:
-    types = {key: type(value) for key, value in ruler.items()} if isinstance(ruler, dict) else {}
-    right = types == _RULER_TYPES and all(isinstance(name, str) for name in ruler["moved"])
-    return "" if right else f"ruler is {ruler!r:.80}"
 
 
 DAMAGED = (
