@@ -28,7 +28,7 @@ _INFO: Mapping[str, object] = {
     "user": "",
     "host": "",
     "git": {"commit": "", "dirty": False},
-    "tool": {"version": "0.1.0", "commit": "", "dirty": False},
+    "tool": {"commit": "", "dirty": False},
     "versions": {},
     "ci": {},
     "boards": [],

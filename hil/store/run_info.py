@@ -49,14 +49,6 @@ class Sources(_Part, frozen=True):
     author: str = ""  # of the commit
 
 
-class Tool(_Part, frozen=True):
-    """Which hil measured: its version, and the state of its own sources."""
-
-    version: str
-    commit: str
-    dirty: bool
-
-
 class CiRun(_Part, frozen=True):
     """The workflow run of GitHub Actions; everything is "" outside of one."""
 
@@ -142,7 +134,7 @@ class RunInfo(_Part, frozen=True, tag_field="schema", tag=SCHEMA_VERSION):
     user: str
     host: str
     git: Sources  # of the project
-    tool: Tool
+    tool: Sources  # of hil itself
     versions: Mapping[str, str]  # by package
     ci: CiRun
     boards: tuple[RunBoard, ...]
@@ -197,14 +189,13 @@ def describe_run(*, repository: Path, **known: Any) -> RunInfo:
 
     Raises ConfigError where hil.toml is wrong.
     """
-    words = commit_words(repository, "HEAD")
     return RunInfo(
         product=product_here(),
         started_utc=utc_now(),
         argv=tuple(sys.argv),
         user=_user(),
         host=socket.gethostname(),
-        git=Sources(**git_state(repository), title=words.get("title", ""), author=words.get("author", "")),
+        git=msgspec.structs.replace(git_state(repository), **commit_words(repository, "HEAD")),
         tool=tool_state(),
         versions=_versions(),
         ci=ci_facts(os.environ),
@@ -241,11 +232,11 @@ def ci_facts(environment: Mapping[str, str]) -> CiRun:
     )
 
 
-def git_state(repository: Path) -> dict[str, Any]:
-    """Return ``commit`` ("" outside a repository, or before the first commit) and whether it is ``dirty``."""
+def git_state(repository: Path) -> Sources:
+    """Return the commit of a repository ("" outside of one, and before the first) and whether it is dirty."""
     commit = _git(repository, "rev-parse", "--verify", "--quiet", "HEAD")
     changes = _git(repository, "status", "--porcelain", "--untracked-files=normal")
-    return {"commit": commit, "dirty": bool(changes)}
+    return Sources(commit, dirty=bool(changes))
 
 
 def commit_words(repository: Path, commit: str) -> dict[str, str]:
@@ -257,16 +248,15 @@ def commit_words(repository: Path, commit: str) -> dict[str, str]:
     return {"title": visible(title, MOST_TITLE), "author": visible(author, MOST_AUTHOR)}
 
 
-def tool_state() -> Tool:
-    """Return the tool's version, and ``commit`` and ``dirty`` of its sources; "" where nobody noted it."""
+def tool_state() -> Sources:
+    """Return the state of hil's own sources, without a commit where nobody noted it."""
     if CHECKOUT:
-        return Tool(version=hil.__version__, **git_state(CHECKOUT))
+        return git_state(CHECKOUT)
     try:
         stamp = decode(BUILD_STAMP.read_bytes())
     except (OSError, ValueError):
         stamp = {}
-    commit, dirty = str(stamp.get("commit", "")), bool(stamp.get("dirty", False))
-    return Tool(version=hil.__version__, commit=commit, dirty=dirty)
+    return Sources(str(stamp.get("commit", "")), dirty=bool(stamp.get("dirty", False)))
 
 
 def _git(repository: Path, *arguments: str) -> str:

@@ -38,7 +38,7 @@ QUARANTINE = {
     "why": "its port vanishes",
 }
 NOISE: Mapping[str, Scalar] = {"simulated": True, "profile": "typical", "seed": 3}
-TOOL = {"version": "0.1.0", "commit": "", "dirty": False}
+TOOL = {"commit": "", "dirty": False}
 NOISE_INFO = {**NOISE, "description": "profile typical, seed 3: boots differ by 1.2 %"}
 COUNT = 40
 DAY = datetime.date(2026, 11, 21)  # on which the run was measured, and its limits were in force

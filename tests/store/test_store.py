@@ -24,7 +24,7 @@ from hil.base.git import git, try_git
 from hil.gate import judge
 from hil.model import Entry, Fault, NotRun
 from hil.store import RunDirectory, RunInfo
-from hil.store.run_info import CiRun, ci_facts, describe_run, git_state, new_run_id
+from hil.store.run_info import CiRun, Sources, ci_facts, describe_run, git_state, new_run_id
 from tests.make_records import RUN_ID, publish_record, publish_thresholds, quick_run, run_info
 
 ENTRIES: tuple[Entry, ...] = (
@@ -323,12 +323,12 @@ def test_a_machine_whose_git_does_not_work_has_runs_without_a_commit(
 ) -> None:
     """No git, and one that cannot be started, cost the commit and not the run; a build does say so."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert git_state(tmp_path) == {"commit": "", "dirty": False}
+    assert git_state(tmp_path) == Sources("", dirty=False)
     with pytest.raises(ConfigError, match="git is not installed"):
         git(tmp_path, "status")
     (tmp_path / "git").write_text("no program")
     (tmp_path / "git").chmod(0o755)
-    assert git_state(tmp_path) == {"commit": "", "dirty": False}
+    assert git_state(tmp_path) == Sources("", dirty=False)
     with pytest.raises(ConfigError, match="git cannot be started: Exec format error"):
         git(tmp_path, "status")
 

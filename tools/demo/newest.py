@@ -14,7 +14,7 @@ from hil.history.from_run import add_run
 from hil.model import Comparison
 from hil.reports.finish import ReportOptions, finish
 from hil.store import RunDirectory, RunInfo, add_verdict, read_measured
-from hil.store.run_info import CiRun, ImageInfo, RunBoard, Sources, Tool
+from hil.store.run_info import CiRun, ImageInfo, RunBoard, Sources
 from hil.thresholds import Thresholds
 from tools.demo.nights import Measured, Night, full_record
 from tools.demo.plan import AIR, SUITE
@@ -78,7 +78,7 @@ def _info(night: Night) -> RunInfo:
         host="",
         profile=AIR,
         git=Sources(commit=night.commit, dirty=False, **night.commit_words),
-        tool=Tool(version=hil.__version__, commit="", dirty=False),
+        tool=Sources("", dirty=False),
         versions={"hil": hil.__version__},
         ci=CiRun(),
         boards=tuple(RunBoard(id=one.id, target=one.target, kind="virtual") for one in night.rack.boards),
