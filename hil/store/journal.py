@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hil.base.errors import ConfigError
-from hil.base.schema import UPDATE
+from hil.base.schema import UPDATE, SchemaError
 from hil.model import Entry, RunRecord
 from hil.store.codec import decode
-from hil.store.entries import EntryError, entry_from_json
+from hil.store.entries import entry_from_json
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,10 @@ def parse_journal(path: Path, content: bytes) -> Journal:
 def _parse_line(path: Path, number: int, line: bytes) -> Entry:
     try:
         return entry_from_json(decode(line))
-    except EntryError as error:
-        way_out = UPDATE if error.is_newer else ""
-        raise ConfigError(f"{path}:{number}: not an entry: {error}.", next_step=way_out) from error
     except ValueError as error:
+        newer = isinstance(error, SchemaError) and error.is_newer
         shown = line[:60].decode(errors="replace")
         raise ConfigError(
-            f"{path}:{number}: {error}; the line starts with {shown!r}.",
-            next_step="the file was changed after it was written; restore it, or measure again.",
+            f"{path}:{number}: not an entry: {error}; the line starts with {shown!r}.",
+            next_step=UPDATE if newer else "restore the file as it was written, or measure again.",
         ) from error

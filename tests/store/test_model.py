@@ -26,7 +26,7 @@ from hil.model import (
     parameters_in,
 )
 from hil.store import Reported, RunDirectory
-from hil.store.entries import EntryError, entry_from_json
+from hil.store.entries import entry_from_json
 from tests.make_records import RUN_ID, publish_record, publish_thresholds, quick_run, run_info
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "reference"
@@ -81,7 +81,7 @@ def test_a_record_that_nobody_timed_does_not_say_how_long_it_took() -> None:
     assert "measured_s" not in written
     validate("record", written)
     assert entry_from_json(written).to_json() == UNTIMED.to_json()
-    with pytest.raises(EntryError, match="measured_s is -1; expected a number >= 0"):
+    with pytest.raises(ValueError, match="measured_s is -1; expected a number >= 0"):
         entry_from_json({**written, "measured_s": -1})
 
 

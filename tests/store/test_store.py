@@ -77,7 +77,7 @@ def test_appending_after_a_torn_line_starts_a_new_one(tmp_path: Path) -> None:
         ("\xff", "not JSON: "),
         ("[]", "not an entry: it is not a JSON object"),
         ('{"type": "recod", "schema": 1}', "its type is 'recod'; expected record, fault, not-run"),
-        ('{"type": "not-run", "schema": 2}', "its schema is 2; this program reads 1"),
+        ('{"type": "not-run", "schema": 2}', "its schema is 2, this program reads 1"),
         ('{"type": "not-run", "schema": 1, "run_id": "x"}', "board, case_id, reason, cause are missing"),
         (
             '{"type": "not-run", "schema": 1, "run_id": "x", "board": "b", "case_id": "c", "reason": "r", '
