@@ -41,11 +41,15 @@ from hil.reports.plain import FILES as PLAIN
 from hil.reports.plain import write_plain
 from hil.reports.pushgateway import groups_of
 from hil.reports.site import build_site
+from hil.reports.studies.build import documents_of
+from hil.reports.studies.declaration import load_study
+from hil.reports.studies.text import render_markdown as render_study
 from hil.reports.summary import render_markdown
 from hil.reports.terminal import render_screen
 from hil.store import JudgedRun, RunDirectory, add_verdict, read_judged_run, read_measured
 from hil.thresholds import Thresholds, load_all
 from tests.golden.comparing import Files
+from tests.reports.study_runs import STUDIES
 
 WIDTH = 80  # of a terminal
 NOW = "2026-11-22T06:00:00Z"  # when a rack's health is pushed
@@ -76,6 +80,7 @@ def render(stored: Path, work: Path) -> Files:
     files |= _changes(out, thresholds)
     files |= _site(read, out)
     files |= _comments(stored / "plan.json", run, work)
+    files |= _studies()
     return files
 
 
@@ -302,3 +307,14 @@ def _comments(plan_path: Path, run: Path, work: Path) -> Files:
     path.write_text(json.dumps(facts), encoding="utf-8")
     sizes = {"comment.md": CHARACTERS["comment"], "short.md": _FEW_CHARACTERS}
     return {f"github/{name}": render_comment(read_facts(path), most).encode() for name, most in sizes.items()}
+
+
+def _studies() -> Files:
+    """Return each published study beside a small run of it."""
+    found: Files = {}
+    for name, records in STUDIES.items():
+        study, entries = load_study(name), records()
+        documents = documents_of(study, entries, entries[0].run_id)
+        page = render_study(study, documents, run_id=entries[0].run_id)
+        found[f"studies/{name}.md"] = page.encode()
+    return found

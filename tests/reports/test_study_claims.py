@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every claim of the five studies: its verdict on a small run, with the figures that decide it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from hil.reports.studies.build import documents_of
+from hil.reports.studies.declaration import load_study
+from tests.reports.study_runs import STUDIES
+
+FIGURE = re.compile(r"-?\d[\d,]*\.?\d*")
+BY_FACT = "known without measuring"
+# study → a line a claim: its id, the verdict, the figures of its reason in their order
+TABLE = {
+    "esp32-tcpip": """
+tx-exceeds-rx: undecided; 0 5 0
+receive-large-segments: undecided; 20.28 160 20.28 1360
+send-small-segments: undecided; 20.28 160 20.28 1360
+receive-large-windows: undecided
+send-small-windows: undecided; 20.28 2920 20.28 5760
+wireless-g: known without measuring
+""",
+    "freertos-multicore": """
+switch-190-ms: contradicted; 50 12.00 12.00 12.00 50 190334 140 140
+cross-core-costs-more: undecided; 50 12.30 12.20 12.40 12.30 12.20 12.40
+period-seconds: contradicted; 140 9.00 6.00 12.00 18.00 50 8957858 140 140
+load-explains: contradicted; 100 97.9 100 140
+minimum-variance: undecided; 100 97.9 100 140 0.5 50 12.30 12.00 12.60
+variance: known without measuring
+granularity: known without measuring
+""",
+    "mqtt-http-rtt": """
+first-request-slowest: supported; 4 4 7 100 47.3 100 14.3
+pause-adds-nothing: supported; 1 1.00 10.75 1 1.00 10.75
+cold-path: undecided; 1 2 1 2
+profiles-differ: undecided
+""",
+    "mqtt-qos": """
+rises-with-qos: undecided; 6 0 0 50 0 1 2 10 4.30 4.30 4.30 1 4.30 4.30 4.30 10 4.30 4.30 4.30
+faster-from-1-kb: undecided; 1 4.30 4.20 4.40 10 4.30 4.20 4.40 1 2 4.30 4.20 4.40 10 4.30 4.20 4.40 1 1
+qos-0-constant: undecided
+equal-from-1-mb: undecided
+limit-raises: undecided
+milliseconds-from-1-mb: undecided
+shark-fin: contradicted; 6 1.9 0 222 1
+qos-2-fastest: undecided; 50 100 10 0 1025 800.0 1250 2 1025 800.0 1250
+loss-raises: undecided; 50 0 4.30 4.20 4.40 1 4.30 4.20 4.40 30 1 4.30 4.20 4.40 1 4.30 4.20 4.40 30 \
+2 4.30 4.20 4.40 1 4.30 4.20 4.40 30
+breaks-off: contradicted; 60 25 0 100 97.1 100 138 1 100 97.1 100 138 2 100 97.1 100 138 90
+overhead: supported; 0 54.00 10 54.00 10 1 270.0 10 270.0 10 2 702.0 10 702.0 10
+qos-0-bundles: supported; 2 0
+qos-2-no-bundling: contradicted; 2 2
+first-segments: supported; 10 1024 1460 1 1024 1460 10 1024 1460 1024
+broker-dies: undecided
+connect-freezes: contradicted; 2 2
+order: contradicted; 0 0 0 1318 1 0 0 1318 2 0 0 1318
+anonymous: known without measuring
+""",
+    "rtos-mqtt": """
+pinning-hurts: contradicted; 50 0.00 0.00 0.00 0.00 0.00 0.00 32
+core-0-helps: contradicted; 50 0.00 0.00 0.00 0.00 0.00 0.00 32
+mutex: contradicted; 19.4 1 0.02 560 2 32
+cache: undecided; 32
+interrupts: undecided
+socket-buffers: undecided
+tls-1-ms: contradicted; 50 0.00 0.00 0.00 0 1 0.00 0.00 0.00 1 0 0.00 0.00 0.00 32
+tls-steadier: undecided; 50 0.00 0.00 0.00
+network-loses: undecided; 2 2 100 22.4 100 0 0
+local-timing: supported; 100 99.8 100 1820 10 32
+use-core-0: contradicted; 50 0.00 0.00 0.00 0.00 0.00 0.00 32
+use-access-point: undecided; 1 0.00 0.00 16.04 0 0.00 0.00 3.25 0
+use-esp-timer: supported; 50 0.053 0.053 0.053 1680 1680 1 32
+use-nodelay: contradicted; 0.00 0.00 0.00
+log-results: undecided; 0 4 0 0 52.7
+""",
+}
+
+
+def shown(study_id: str) -> list[str]:
+    """Return the lines of a study, as the table has them."""
+    study, entries = load_study(study_id), STUDIES[study_id]()
+    (document,) = documents_of(study, entries, entries[0].run_id)
+    tables = [table for section in document.sections for table in section.tables]
+    rows = [row for table in tables if table.id in ("claims", "recommendations") for row in table.data]
+    assert [row["claim"] for row in rows] == [claim.id for claim in study.claims]
+    lines = []
+    for row in rows:
+        figures = FIGURE.findall(str(row["reason"])) if row["verdict"] != BY_FACT else []
+        lines.append(f"{row['claim']}: {row['verdict']}; {' '.join(figures)}".replace(",", "").rstrip("; "))
+    return lines
+
+
+@pytest.mark.parametrize("study_id", sorted(TABLE))
+def test_each_claim_has_its_verdict_and_figures(study_id: str) -> None:
+    """Whatever words say them: a claim's verdict, and each figure of its reason."""
+    assert shown(study_id) == TABLE[study_id].split("\n")[1:-1]
+
+
+def test_every_study_is_in_the_table() -> None:
+    """A study without a row would be held to nothing."""
+    assert set(TABLE) == set(STUDIES)
