@@ -15,7 +15,7 @@ from typing import cast
 from hil.base.errors import ConfigError, Undecided
 from hil.metrics.stats import quantile
 from hil.model import Entry, Kind, RunRecord, bench_of
-from hil.reports.studies.declaration import KEPT_FOLDER, STUDIES, Study, study_of_suite
+from hil.reports.studies.declaration import KEPT_FOLDER, Study, study_of_suite
 from hil.reports.studies.document import Document, Section, number, percent, plain
 from hil.reports.studies.esp32_tcpip import study as tcpip
 from hil.reports.studies.freertos_multicore import study as multicore
@@ -95,8 +95,6 @@ def page_of(study: str) -> str:
     return f"reproduction-{study}.html"
 
 
-FILES = tuple(name for study in STUDIES for name in files_of(study))  # of each study that there may be
-
 _SECTIONS: Mapping[str, Callable[[Study, BoardRun], Sequence[Section]]] = {
     "esp32-tcpip": tcpip.sections_of,
     "mqtt-http-rtt": http_rtt.sections_of,
@@ -104,6 +102,7 @@ _SECTIONS: Mapping[str, Callable[[Study, BoardRun], Sequence[Section]]] = {
     "mqtt-qos": qos.sections_of,
     "rtos-mqtt": rtos.sections_of,
 }
+FILES = tuple(name for study in _SECTIONS for name in files_of(study))  # of each study that there may be
 
 
 def reproduce_suite(run: StoredRun) -> list[Document]:
@@ -125,7 +124,7 @@ class StoredStudy:
 
 def stored_studies(run_path: Path) -> list[StoredStudy]:
     """Return which studies were set beside the run; one whose files cannot be read is left out."""
-    return [found for study in STUDIES if (found := _stored_study(run_path, study))]
+    return [found for study in _SECTIONS if (found := _stored_study(run_path, study))]
 
 
 def _stored_study(run_path: Path, study: str) -> StoredStudy | None:

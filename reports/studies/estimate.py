@@ -15,7 +15,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hil.base.numeric import np, special
-from hil.metrics.stats import Interval, mean, quantile, quantile_interval
+from hil.metrics.stats import (
+    Interval,
+    mean,
+    overdispersion,
+    quantile,
+    quantile_interval,
+    ratio_interval,
+)
 from hil.reports.studies.document import number, percent
 
 ALPHA = 0.05  # either bound is wrong with this probability at most
@@ -121,10 +128,23 @@ def student_interval(values: Sequence[float], alpha: float) -> Interval:
     return Interval(mean(values) - reach, mean(values) + reach)
 
 
-def share_text(share: float, bounds: Interval) -> str:
-    """Write a ratio with its interval: "0.4 % [0.1, 0.9]"."""
-    low, high = (percent(bound).removesuffix(" %") for bound in (bounds.low, bounds.high))
-    return f"{percent(share)} [{low}, {high}]"
+def share_of(hits: Sequence[int], of: Sequence[int], alpha: float = ALPHA) -> Estimate:
+    """Return the share that ``hits`` have of ``of``; where groups differ, those of one count for less."""
+    if not sum(of):
+        return Estimate(0, 1)
+    bounds = ratio_interval(sum(hits), sum(of), alpha, overdispersion(hits, of))
+    return Estimate(sum(of), 1, sum(hits) / sum(of), bounds.low, bounds.high)
+
+
+def share_text(found: Estimate) -> str:
+    """Write a share with its interval: "0.4 % [0.1, 0.9]"."""
+    low, high = (percent(bound).removesuffix(" %") for bound in (found.low, found.high))
+    return f"{percent(found.value)} [{low}, {high}]"
+
+
+def counted_share(found: Estimate) -> str:
+    """Write a share with its interval and what it is of: "0.4 % [0.1, 0.9] of 1,000"."""
+    return f"{share_text(found)} of {found.n:,}"
 
 
 def above(one: Estimate, other: Estimate) -> bool | None:

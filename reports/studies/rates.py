@@ -207,9 +207,8 @@ class Step:
     def loss_text(self) -> str:
         if not self.expected:
             return NONE
-        return share_text(
-            self.lost / self.expected, ratio_interval(self.lost, self.expected, ALPHA, self.effect)
-        )
+        bounds = ratio_interval(self.lost, self.expected, ALPHA, self.effect)
+        return share_text(Estimate(self.expected, 1, self.lost / self.expected, bounds.low, bounds.high))
 
 
 def ramp_of(run: BoardRun, way: str) -> list[Step]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hil.model import Entry, Fault, NotRun, RunRecord, Scalar, bench_of, parameters_in
@@ -87,3 +87,33 @@ def fact(record: RunRecord, group: str, name: str) -> float | None:
 def boots(records: Iterable[RunRecord]) -> int:
     """Return how many boots the records come from."""
     return len({record.boot_index for record in records})
+
+
+def size_text(payload_bytes: int) -> str:
+    """Return "10 KB" for 10000 and for 10240."""
+    for unit, factors in (("MB", (1 << 20, 10**6)), ("KB", (1 << 10, 10**3))):
+        for factor in factors:
+            if payload_bytes and payload_bytes % factor == 0:
+                return f"{payload_bytes // factor} {unit}"
+    return f"{payload_bytes} B"
+
+
+def rate_text(interval_us: int) -> str:
+    """Return "10/s" for an interval of 100 ms."""
+    return f"{round(1e6 / interval_us, 3):g}/s" if interval_us else "at once"
+
+
+TRANSPORTS = {"tcp": "plain", "tls": "TLS", "mtls": "mutual TLS", "password": "password"}
+MAPPINGS = {"none": "unpinned", "1": "sensor 0, MQTT 1", "0": "sensor 1, MQTT 0"}  # by the publisher's core
+
+
+def say(parameter: str, value: Scalar) -> str:
+    """Return the words for a parameter's value."""
+    words: dict[str, Callable[[], str]] = {
+        "qos": lambda: f"QoS {value}",
+        "payload_bytes": lambda: size_text(int(str(value))),
+        "interval_us": lambda: rate_text(int(str(value))),
+        "transport": lambda: TRANSPORTS[str(value)],
+        "publisher_core": lambda: MAPPINGS[str(value)],
+    }
+    return words[parameter]() if parameter in words else f"{parameter} {value}"

@@ -15,8 +15,8 @@ from hil.model import Entry
 from hil.reports.studies.build import documents_of
 from hil.reports.studies.declaration import load_study, study_files
 from hil.reports.studies.document import Document, Table
-from hil.reports.studies.mqtt_qos.echoes import size_text
 from hil.reports.studies.mqtt_qos.study import expected_ms
+from hil.reports.studies.records import size_text
 from hil.thresholds import load_all
 from tests.make_records import THRESHOLDS_ROOT
 from tests.reports.qos_records import RUN_ID, delivery_record, echo_record, left_out, reconnect_record
@@ -374,11 +374,10 @@ def test_the_echo_is_named() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("check: shark-fin", "check: shark-fins", "did you mean 'shark-fin'"),
-        ("  - id: loss\n", "  - id: losses\n", "has no table 'losses'"),
+        ("  - id: loss\n", "  - id: losses\n", "'of' in 'test' is the text 'loss'"),
+        ("over: [qos]", "over: [qoss]", "the bench 'echo' has no parameter 'qoss'"),
         ("n: 59, ours", "n: 0, ours", "expected a value of at least 1"),
         ("loss_up_ppm: 10000,", "loss_up: 10000,", "the bench 'echo' has no parameter 'loss_up'"),
-        ("  - What do a bandwidth limit and packet loss do to it?\n", "", "5 answers are worked out"),
     ],
 )
 def test_a_mistake_in_the_file_is_found(tmp_path: Path, old: str, new: str, said: str) -> None:

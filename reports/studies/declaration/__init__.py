@@ -12,11 +12,11 @@ from hil.reports.studies.declaration.loader import (
     study_files,
     study_of_suite,
 )
-from hil.reports.studies.declaration.needs import STUDIES
 from hil.reports.studies.declaration.types import (
     Application,
     Background,
     Claim,
+    ClaimTest,
     Comparison,
     Row,
     Study,
@@ -27,10 +27,10 @@ __all__ = [
     "KEPT_FOLDER",
     "PUBLISHED",
     "SIZES",
-    "STUDIES",
     "Application",
     "Background",
     "Claim",
+    "ClaimTest",
     "Comparison",
     "Row",
     "Study",

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,13 +15,6 @@ from hil.base.units import QuantityError, find_unit
 from hil.base.yamlfile import Node, loads, read_text
 from hil.base.yamlfile import load as load_yaml
 from hil.base.yamlvalue import did_you_mean
-from hil.reports.studies.declaration.needs import (
-    CHECKS,
-    check_estimator,
-    require_needs,
-    row_statistic,
-    sample_value,
-)
 from hil.reports.studies.declaration.types import (
     APPLICATION_KINDS,
     BY_FACT,
@@ -28,11 +22,14 @@ from hil.reports.studies.declaration.types import (
     DIRECTIONS,
     ESTIMATORS,
     NOT_MEASURABLE,
+    RELATIONS,
+    SAMPLE_COLUMNS,
     STATUSES,
     Application,
     Background,
     BackgroundRow,
     Claim,
+    ClaimTest,
     Comparison,
     Row,
     Study,
@@ -41,6 +38,37 @@ from hil.reports.studies.declaration.types import (
 from hil.thresholds import Thresholds
 
 SIZES = ("quick", "full")
+
+
+def sample_value(node: Node, key: str, bench: str) -> int:
+    """Return the value that a column must have, of those by which the bench's samples are told apart."""
+    known = SAMPLE_COLUMNS.get(bench, ())
+    if key not in known:
+        hint = f"{did_you_mean(key, known)} Known columns: {', '.join(known) or 'none'}."
+        raise node.error(key, f"samples of the bench {bench!r} are not told apart by {key!r}{hint}")
+    return node.integer(key)
+
+
+def row_statistic(node: Node, estimator: str) -> str:
+    """Return which statistic of the table's estimator a row is; "" where that is one itself."""
+    known = ESTIMATORS[estimator].statistics
+    if known:
+        return node.choice("statistic", known)
+    if node.text("statistic", default=""):
+        raise node.error("statistic", f"the estimator {estimator!r} is a statistic itself.")
+    return ""
+
+
+def check_estimator(node: Node, table: Table) -> None:
+    """Raise ConfigError where the table's unit or a bench that compares is not the estimator's."""
+    estimator = ESTIMATORS[table.estimator]
+    if table.unit != estimator.unit:
+        sentence = f"the estimator {table.estimator!r} gives {estimator.unit}, but the unit is {table.unit}."
+        raise node.error("unit", sentence)
+    wrong = sorted({ours.bench for ours in table.compared if ours.bench != estimator.bench})
+    if wrong:
+        sentence = f"the estimator {table.estimator!r} compares with {estimator.bench!r}, not {wrong[0]!r}."
+        raise node.error("estimator", sentence)
 
 
 def read_unit(node: Node) -> str:
@@ -77,16 +105,6 @@ def _background_row(node: Node, columns: Sequence[str]) -> BackgroundRow:
     if len(values) != len(columns):
         raise node.error("values", f"{len(values)} values for {len(columns)} columns.")
     return BackgroundRow(node.text("label"), values)
-
-
-def read_claim(node: Node) -> Claim:
-    """Read a claim. Raises ConfigError."""
-    check = node.choice("check", CHECKS)
-    remark = node.text("remark", default="")
-    if check in _NEEDS_REMARK and not remark:
-        raise node.error("check", _NEEDS_REMARK[check])
-    kind = cast(Literal["claim", "recommendation"], node.choice("kind", CLAIM_KINDS, default="claim"))
-    return Claim(node.text("id"), node.text("says"), check, remark, kind)
 
 
 _NEEDS_REMARK = {
@@ -165,7 +183,7 @@ class _Reader:
         study_id = node.text("study")
         if study_id != name:
             raise node.error("study", f"study {study_id!r} must have the file's name, {name!r}.")
-        tables, claims = node.sections("tables"), node.sections("claims", default=[])
+        tables = tuple(map(self._table, node.sections("tables")))
         study = Study(
             id=study_id,
             title=node.text("title"),
@@ -177,15 +195,14 @@ class _Reader:
             excluded=tuple(node.texts("excluded", default=[])),
             suites=self._suites(node.section("suites")),
             boots=read_boots(node.section("boots")),
-            tables=tuple(map(self._table, tables)),
+            tables=tables,
             background=tuple(map(read_background, node.sections("background", default=[]))),
-            claims=tuple(map(read_claim, claims)),
+            claims=tuple(self._claim(part, tables) for part in node.sections("claims", default=[])),
             applications=tuple(map(read_application, node.sections("applications", default=[]))),
         )
         node.finish()
         _refuse_twice(node, "tables", [table.id for table in study.tables])
         _refuse_twice(node, "claims", [claim.id for claim in study.claims])
-        require_needs(study, node, tables, claims)
         return study
 
     def _suites(self, node: Node) -> dict[str, str]:
@@ -268,6 +285,37 @@ class _Reader:
         if highest:
             self._require_parameter(node, "highest", bench, highest)
         return Comparison(bench, case, samples, highest)
+
+    def _claim(self, node: Node, tables: Sequence[Table]) -> Claim:
+        test = self._test(part, tables) if (part := node.section("test", default=None)) else None
+        check = "" if test else node.text("check")
+        remark = node.text("remark", default="")
+        if check in _NEEDS_REMARK and not remark:
+            raise node.error("check", _NEEDS_REMARK[check])
+        kind = cast(Literal["claim", "recommendation"], node.choice("kind", CLAIM_KINDS, default="claim"))
+        return Claim(node.text("id"), node.text("says"), check, remark, kind, test, node.where())
+
+    def _test(self, node: Node, tables: Sequence[Table]) -> ClaimTest:
+        """Read which figure decides a claim; the records are those of the table ``of``, or of a bench."""
+        of = node.choice("of", [table.id for table in tables], default="")
+        base = next((table.ours for table in tables if table.id == of), None)
+        select = self._comparison(node, base)
+        assert select is not None
+        each, over = (node.texts(key, default=[]) for key in ("each", "over"))
+        for key, names in (("each", each), ("over", over)):
+            for name in names:
+                self._require_parameter(node, key, select.bench, name)
+        part = node.section("at", default=None)
+        at = {key: tuple(part.scalar_or_scalars(key)) for key in part.keys} if part else {}
+        (relation, *more) = [name for name in RELATIONS if name in node] or [""]
+        if not relation or more or bool(at) != bool(over):
+            raise node.error("", f"a test has one of {', '.join(RELATIONS)}; and 'over' goes with 'at'.")
+        bound, most = node.number(relation), node.number("at_most", default=math.inf)
+        least = bound if relation in ("rises", "above") else -math.inf
+        most = most if relation in ("rises", "above") else -bound if relation == "falls" else bound
+        ends, chip = (node.boolean(key, default=False) for key in ("ends", "chip"))
+        name = node.text("statistic")
+        return ClaimTest(name, select, tuple(each), tuple(over), at, relation, least, most, ends, chip)
 
     def _require_parameter(self, node: Node, key: str, bench: str, parameter: str) -> None:
         known = self.benches[bench].parameters if self.benches is not None else None

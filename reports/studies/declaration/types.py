@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from hil.base.errors import ConfigError
+from hil.base.yamlvalue import did_you_mean
 from hil.model import Scalar
 
 
@@ -66,6 +69,9 @@ BY_FACT = "by-fact"  # a claim's check that needs no measurement
 NOT_MEASURABLE = "not-measurable"  # one that nothing of ours can decide
 UNMEASURED = (BY_FACT, NOT_MEASURABLE)  # the remark has the reason
 CLAIM_KINDS = ("claim", "recommendation")
+# what a claim says of a figure: it rises or falls from each value to the next, by that much or more; all are
+# equal, within that share; each is above or below that
+RELATIONS = ("rises", "falls", "equal", "above", "below")
 APPLICATION_KINDS = ("stream", "transfer", "messages")
 DIRECTIONS = ("receive", "send")
 
@@ -157,10 +163,46 @@ class Background:
 
 
 @dataclass(frozen=True)
-class Claim:
-    """What a study says. ``check`` is one of CHECKS; ``remark`` what is known of it besides our figures.
+class ClaimTest:
+    """Which figure decides a claim, of which records, and how it has to be.
 
-    A recommendation is a claim too: that what it recommends helps.
+    ``select`` are the records. ``each`` are the parameters by which they are grouped: the claim must hold of
+    each group. ``over`` are the parameters that are compared within a group, at the values of ``at``, by
+    their labels; of several values of a label the last that was measured counts. ``relation`` is one of
+    RELATIONS; a figure, or a rise, has to lie between ``least`` and ``most``.
+    ``ends`` says that the first and the last value that were measured count alone, ``chip`` that the figure
+    is the chip's work, of which a virtual rack tells nothing.
+    """
+
+    statistic: str
+    select: Comparison
+    each: tuple[str, ...]
+    over: tuple[str, ...]
+    at: Mapping[str, tuple[Scalar, ...]]
+    relation: str
+    least: float
+    most: float
+    ends: bool = False
+    chip: bool = False
+
+    @property
+    def fewest(self) -> int:
+        """How many of the values have to be measured."""
+        return {"rises": 2, "falls": 2, "equal": len(self.at)}.get(self.relation, 1)
+
+    def holds(self, low: float, high: float) -> bool | None:
+        """Say whether what lies within these bounds is as it has to be; None where it may be."""
+        if (low > self.least or math.isinf(self.least)) and (high < self.most or math.isinf(self.most)):
+            return True
+        return False if high < self.least or low > self.most else None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a study says, and what decides it: ``test``, or the function of the study named by ``check``.
+
+    ``remark`` is what is known of it besides our figures. A recommendation is a claim too: that what it
+    recommends helps. ``where`` is file and line.
     """
 
     id: str
@@ -168,6 +210,8 @@ class Claim:
     check: str
     remark: str
     kind: Literal["claim", "recommendation"] = "claim"
+    test: ClaimTest | None = None
+    where: str = ""
 
 
 @dataclass(frozen=True)
@@ -206,5 +250,9 @@ class Study:
         return tuple(claim for claim in self.claims if claim.kind == kind)
 
     def table(self, table_id: str) -> Table:
-        """Return the table of this id. Raises KeyError."""
-        return {table.id: table for table in self.tables}[table_id]
+        """Return the table of this id. Raises ConfigError."""
+        known = {table.id: table for table in self.tables}
+        if table_id not in known:
+            hint = did_you_mean(table_id, known)
+            raise ConfigError(f"the study {self.id!r} has no table {table_id!r}{hint}")
+        return known[table_id]

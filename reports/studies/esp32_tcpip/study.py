@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from hil.model import RunRecord
 from hil.reports.studies.claims import CONTRADICTED, SUPPORTED, UNDECIDED, Finding, claim_table, from_test
 from hil.reports.studies.comparison import plain_table, rate_table
-from hil.reports.studies.declaration import Claim, Study
+from hil.reports.studies.declaration import Study
 from hil.reports.studies.declaration import Table as Published
 from hil.reports.studies.document import Section, Table
 from hil.reports.studies.esp32_tcpip import link
@@ -72,7 +72,7 @@ def sections_of(study: Study, run: BoardRun) -> list[Section]:
         Section("Headers", tables=_overhead(tables.get("overhead"), run)),
         *_cpu(run),
         *_questions(study, run),
-        Section("Claims", tables=(claim_table(study.claims, run, check),)),
+        Section("Claims", tables=(claim_table(study.claims, run, _CHECKS),)),
         _background(study, run),
     ]
 
@@ -155,11 +155,6 @@ def _background(study: Study, run: BoardRun) -> Section:
             "are those of a link emulator."
         )
     return Section("Espressif's figures", tuple(remarks), tuple(map(plain_table, study.background)))
-
-
-def check(claim: Claim, run: BoardRun) -> Finding:
-    """Return what our records say of a claim. Raises KeyError where it is none of this study's."""
-    return _CHECKS[claim.check](run)
 
 
 def _tx_exceeds_rx(run: BoardRun) -> Finding:

@@ -6,12 +6,20 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 
-from hil.metrics.stats import quantile, ratio_interval
-from hil.reports.studies.claims import CONTRADICTED, SUPPORTED, UNDECIDED, Finding, claim_table, from_test
+from hil.metrics.stats import quantile
+from hil.reports.studies.claims import (
+    CONTRADICTED,
+    SUPPORTED,
+    UNDECIDED,
+    Check,
+    Finding,
+    claim_table,
+    from_test,
+)
 from hil.reports.studies.comparison import plain_table
-from hil.reports.studies.declaration import Claim, Study
+from hil.reports.studies.declaration import Study
 from hil.reports.studies.document import Section, Table, number
-from hil.reports.studies.estimate import ALPHA, Estimate, above, median, share_text
+from hil.reports.studies.estimate import ALPHA, Estimate, above, median, share_of, share_text
 from hil.reports.studies.freertos_multicore import artefact
 from hil.reports.studies.freertos_multicore.artefact import arithmetic_table, cost_tables, loaded
 from hil.reports.studies.freertos_multicore.cycles import (
@@ -64,7 +72,7 @@ def sections_of(study: Study, run: BoardRun) -> list[Section]:
         ),
         Section(
             "Claims",
-            tables=(claim_table(study.claims, run, functools.partial(check, study), where="on our board"),),
+            tables=(claim_table(study.claims, run, _checks(study), where="on our board"),),
         ),
         _background(study),
     ]
@@ -163,9 +171,8 @@ def _nothing(*groups: Measured) -> Finding:
     return Finding(UNDECIDED, why[0] if why else "nothing of it was measured")
 
 
-def check(study: Study, claim: Claim, run: BoardRun) -> Finding:
-    """Return what becomes of a claim."""
-    return _CHECKS[claim.check](study, run)
+def _checks(study: Study) -> Mapping[str, Check]:
+    return {name: functools.partial(decide, study) for name, decide in _CHECKS.items()}
 
 
 def on_clock(ours: Measured, way: str, alpha: float = ALPHA) -> Estimate:
@@ -235,13 +242,13 @@ def _load_explains(study: Study, run: BoardRun) -> Finding:
             Finding(UNDECIDED, "the task was never moved to the other core") if ours.done else _nothing(ours)
         )
     of = len(ours.moved)
-    bounds = ratio_interval(ours.agreeing, of, ALPHA)
+    share = share_of([ours.agreeing], [of])
     off, least_us = _off_by_esp_timer(study, ours, period_us)
-    verdict = SUPPORTED if off.low >= least_us else CONTRADICTED if bounds.low > 0.5 else UNDECIDED
+    verdict = SUPPORTED if off.low >= least_us else CONTRADICTED if share.low > 0.5 else UNDECIDED
     mark = f" ({BY_CONSTRUCTION})" if is_planted(run, ours.done) else ""
     return Finding(
         verdict,
-        f"the offset of the counters accounts for {share_text(ours.agreeing / of, bounds)} of {of:,} "
+        f"the offset of the counters accounts for {share_text(share)} of {of:,} "
         f"intervals in which the task was moved{mark}: less the offset they agree with esp_timer, whose "
         "intervals are of the same load",
     )
@@ -254,13 +261,13 @@ def _same_are_equal(study: Study, run: BoardRun) -> Finding:
     values = [one.corrected_us for one in ours.done]
     middle = quantile(values, 0.5)
     near, of = sum(abs(value - middle) <= _WITHIN_US for value in values), len(values)
-    bounds = ratio_interval(near, of, ALPHA)
+    share = share_of([near], [of])
     verdict = (
-        SUPPORTED if bounds.low >= _NEARLY_ALL else CONTRADICTED if bounds.high < _NEARLY_ALL else UNDECIDED
+        SUPPORTED if share.low >= _NEARLY_ALL else CONTRADICTED if share.high < _NEARLY_ALL else UNDECIDED
     )
     return Finding(
         verdict,
-        f"{share_text(near / of, bounds)} of {of:,} samples lie within 0.5 µs of the p50, {number(middle)} "
+        f"{share_text(share)} of {of:,} samples lie within 0.5 µs of the p50, {number(middle)} "
         f"µs, by the corrected counter; least {number(min(values))}, most {number(max(values))} µs",
     )
 

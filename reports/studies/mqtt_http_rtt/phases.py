@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from hil.metrics.stats import ratio_interval
 from hil.reports.studies.comparison import published_text, table_notes
 from hil.reports.studies.declaration import Row
 from hil.reports.studies.declaration import Table as Published
 from hil.reports.studies.document import NONE, NOT_MEASURED, Table, number
-from hil.reports.studies.estimate import ALPHA, Estimate, above, mean_whole_ms, share_text
+from hil.reports.studies.estimate import ALPHA, Estimate, above, mean_whole_ms, share_of, share_text
 from hil.reports.studies.mqtt_http_rtt.requests import (
     BENCH,
     PROFILES,
@@ -124,8 +123,7 @@ def timeout_table(published: Published, run: BoardRun) -> Table:
             notes.append(_missing(row, run))
         for name, requests in groups:
             late, of = timeouts(requests), len(requests)
-            bounds = ratio_interval(late, of, ALPHA)
-            share = share_text(late / of, bounds)
+            share = share_text(share_of([late], [of]))
             rows.append((*head, name, f"{late} of {of}", share, str(failures(requests))))
             data.append({"label": row.label, "ours": name, "timeouts": late, "of": of})
             head = ("", "")

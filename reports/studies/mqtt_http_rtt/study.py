@@ -4,14 +4,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from hil.metrics.stats import Interval, overdispersion, ratio_interval
-from hil.reports.studies.claims import CONTRADICTED, SUPPORTED, UNDECIDED, Finding, claim_table, from_test
-from hil.reports.studies.declaration import Claim, Study
+from hil.reports.studies.claims import (
+    CONTRADICTED,
+    SUPPORTED,
+    UNDECIDED,
+    Check,
+    Finding,
+    all_of,
+    claim_table,
+    from_test,
+)
+from hil.reports.studies.declaration import Study
 from hil.reports.studies.document import Section, Table, number, percent
-from hil.reports.studies.estimate import ALPHA, Estimate, above, share_text
+from hil.reports.studies.estimate import ALPHA, Estimate, above, share_of, share_text
 from hil.reports.studies.mqtt_http_rtt import phases
 from hil.reports.studies.mqtt_http_rtt import phases as parts
 from hil.reports.studies.mqtt_http_rtt import requests as first
@@ -37,7 +45,7 @@ def sections_of(study: Study, run: BoardRun) -> list[Section]:
         *_section("Connecting", first.connect_table(run), parts.tls_table(run)),
         *_section("Pauses", parts.pause_table(run)),
         *_section("Profiles", parts.profile_table(run)),
-        Section("Claims", tables=(claim_table(study.claims, run, check),)),
+        Section("Claims", tables=(claim_table(study.claims, run, _CHECKS),)),
     ]
 
 
@@ -51,17 +59,11 @@ _PAUSE_MARGIN = 0.25  # of the median: what counts as no delay
 _MOST_OF_IT = 0.5
 
 
-def check(claim: Claim, run: BoardRun) -> Finding:
-    """Return what our records say of a claim. Raises KeyError where it is none of this study's."""
-    return _CHECKS[claim.check](run)
-
-
-def _share_of(phases: Sequence[Phase], hits: Sequence[bool], alpha: float) -> Interval:
-    """Bound the share of phases that are hits; where boots differ, phases of one boot count for less."""
+def _share(phases: Sequence[Phase], hits: Sequence[bool], alpha: float = ALPHA) -> Estimate:
+    """Return the share of phases that are hits; where boots differ, phases of one boot count for less."""
     boots = sorted({phase.boot for phase in phases})
     own = [[hit for phase, hit in zip(phases, hits, strict=True) if phase.boot == boot] for boot in boots]
-    effect = overdispersion([sum(found) for found in own], [len(found) for found in own])
-    return ratio_interval(sum(hits), len(hits), alpha, effect)
+    return share_of([sum(found) for found in own], [len(found) for found in own], alpha)
 
 
 def _first_slowest(run: BoardRun) -> Finding:
@@ -72,12 +74,12 @@ def _first_slowest(run: BoardRun) -> Finding:
     hits = [phase.first_is_slowest for phase in found]
     length = len(found[0].requests)
     chance = 1 / length
-    bounds = _share_of(found, hits, ALPHA)
+    share = _share(found, hits)
     reason = (
         f"slowest in {sum(hits)} of {len(found)} phases of {length} requests, "
-        f"{share_text(sum(hits) / len(found), bounds)}; by chance in {percent(chance)}"
+        f"{share_text(share)}; by chance in {percent(chance)}"
     )
-    return from_test(True if bounds.low > chance else False if bounds.high < chance else None, reason)
+    return from_test(True if share.low > chance else False if share.high < chance else None, reason)
 
 
 def _usual(run: BoardRun) -> list[Request]:
@@ -160,16 +162,14 @@ def _cold_path(run: BoardRun) -> Finding:
     verdicts = []
     for head, found in compared:
         hits = [_cold_ms(phase) >= _MOST_OF_IT * phase.excess_ms() for phase in found]
-        low, high = _share_of(found, hits, ALPHA).low, _share_of(found, hits, ALPHA / len(compared)).high
-        verdicts.append(True if low > _MOST_OF_IT else False if high < _MOST_OF_IT else None)
-        share = share_text(sum(hits) / len(hits), Interval(low, high))
-        told.append(f"{head}, most of it DNS, TCP and TLS in {share} of {len(hits)} phases")
+        share = replace(_share(found, hits), high=_share(found, hits, ALPHA / len(compared)).high)
+        verdicts.append(True if share.low > _MOST_OF_IT else False if share.high < _MOST_OF_IT else None)
+        told.append(f"{head}, most of it DNS, TCP and TLS in {share_text(share)} of {len(hits)} phases")
     if unproven:
         told.append(f"not proven to take more: {'; '.join(unproven)}")
     if not verdicts:
         return Finding(UNDECIDED, "; ".join(told) or "no first request was measured without a disturbance")
-    supports = False if False in verdicts else True if all(verdicts) else None
-    return from_test(supports, "; ".join(told))
+    return from_test(all_of(verdicts), "; ".join(told))
 
 
 def _cold_ms(phase: Phase) -> float:
@@ -207,7 +207,7 @@ def _profile_pairs(run: BoardRun, alpha: float) -> list[tuple[str, bool | None]]
     return pairs
 
 
-_CHECKS: Mapping[str, Callable[[BoardRun], Finding]] = {
+_CHECKS: Mapping[str, Check] = {
     "first-request-slowest": _first_slowest,
     "pause-adds-nothing": _pause_adds_nothing,
     "cold-path-explains-first": _cold_path,

@@ -1,19 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The claims of mqtt-qos about round trips against our records."""
+"""What decides the claims of mqtt-qos: figures of its tests, and checks that no test can say."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Mapping
 
-from hil.metrics.stats import ratio_interval
 from hil.model import Fault, RunRecord
-from hil.reports.studies.claims import CONTRADICTED, SUPPORTED, UNDECIDED, Finding, from_test
-from hil.reports.studies.declaration import Claim
+from hil.reports.studies.claims import (
+    CONTRADICTED,
+    NOTHING,
+    SUPPORTED,
+    UNDECIDED,
+    Check,
+    Finding,
+    Records,
+    Statistic,
+    from_test,
+)
 from hil.reports.studies.document import number
-from hil.reports.studies.estimate import ALPHA, Estimate, above, share_text
-from hil.reports.studies.mqtt_qos.echoes import BENCH, Echoes, by_setting, in_ms, plain, rate_text, size_text
+from hil.reports.studies.estimate import Estimate, counted_share, share_of
+from hil.reports.studies.mqtt_qos.echoes import BENCH, Echoes, by_setting, in_ms
 from hil.reports.studies.mqtt_qos.faults import (
     CONNECT_CAUSES,
     broker_faults,
@@ -21,111 +28,35 @@ from hil.reports.studies.mqtt_qos.faults import (
     duplicates,
     out_of_order,
 )
-from hil.reports.studies.mqtt_qos.impaired import collapses, limited, lossy, saturated, speed_text
-from hil.reports.studies.mqtt_qos.wire import WAYS, by_payload, cost_of, first_segments, undisturbed
-from hil.reports.studies.records import BoardRun, whole, word
+from hil.reports.studies.mqtt_qos.impaired import collapses, limited, lossy, saturated
+from hil.reports.studies.mqtt_qos.wire import (
+    WAYS,
+    by_payload,
+    cost_of,
+    first_segments,
+    undisturbed,
+    usual_rate,
+)
+from hil.reports.studies.records import BoardRun, size_text, whole, word
 
-NOTHING = Finding(UNDECIDED, "nothing of it was measured")
 LEVELS = (0, 1, 2)
-_KB, _MB = 1000, 1_000_000
-_HUNDRED = 100
-_CONSTANT = 0.25  # of the median: what values that are called equal may differ by, bounds included
-_MILLISECONDS_MS = 100.0  # twice the largest that was published at 1 MB/s and more
 _FIN_MESSAGES = 20  # as few as show a queue that grows, and would show it collapse
-_BREAKS_OFF_PPM = 250_000
-_GETS_THROUGH = 0.9  # of the messages: a transfer with fewer echoes broke off
-_KBIT_10, _KBIT_100, _KBIT_1000 = 80, 800, 8000  # of 10 KB/s, 100 KB/s, 1 MB/s
 
 
-def check(claim: Claim, run: BoardRun) -> Finding:
-    """Return what becomes of a claim."""
-    return (WIRE_CHECKS.get(claim.check) or _CHECKS[claim.check])(run)
+def _p50(records: Records, alpha: float) -> Estimate:
+    return usual_rate(Echoes(tuple(records))).p50(alpha)
 
 
-def all_of(tests: Sequence[bool | None]) -> bool | None:
-    """Return True where each is shown, False where one is shown not to be, None where that cannot be told."""
-    if any(test is False for test in tests):
-        return False
-    return True if tests and all(tests) else None
+def _answered(records: Records, alpha: float) -> Estimate:
+    """Return the share of the messages that had an echo in time."""
+    found = Echoes(tuple(records))
+    return share_of([found.answered], [found.n], alpha)
 
 
-def _pairs_alpha(pairs: int) -> float:
-    """Return the alpha of each estimate where so many pairs are compared for one sentence."""
-    return ALPHA / max(1, pairs)
-
-
-def _rises_with_qos(run: BoardRun) -> Finding:
-    found = by_payload(run)
-    pairs = [
-        (size, low, high)
-        for size in sorted({size for size, _ in found})
-        for low, high in pairwise(level for level in LEVELS if (size, level) in found)
-        if found[size, low].p50().value is not None and found[size, high].p50().value is not None
-    ]
-    if not pairs:
-        return NOTHING
-    alpha = _pairs_alpha(len(pairs))
-    tests = [above(found[size, high].p50(alpha), found[size, low].p50(alpha)) for size, low, high in pairs]
-    words = [
-        f"{size_text(size)}: {_levels({level: one for (own, level), one in found.items() if own == size})}"
-        for size in sorted({size for size, _, _ in pairs})
-    ]
-    rises, falls = tests.count(True), tests.count(False)
-    head = f"of {len(tests)} steps of QoS {rises} are provably up, {falls} provably down"
-    return from_test(all_of(tests), f"{head}; p50 in ms at QoS 0 / 1 / 2, {'; '.join(words)}")
-
-
-def _levels(found: Mapping[int, Echoes]) -> str:
-    return " / ".join(found[level].p50().short if level in found else "–" for level in LEVELS)
-
-
-def _falls_from_1_kb(run: BoardRun) -> Finding:
-    found = by_payload(run)
-    tests, words = [], []
-    for level in LEVELS[1:]:
-        small = {size: one for (size, own), one in found.items() if own == level and size <= _HUNDRED}
-        large = {size: one for (size, own), one in found.items() if own == level and _KB <= size <= 1024}
-        if not small or not large:
-            continue
-        before, after = small[max(small)].p50(ALPHA / 2), large[min(large)].p50(ALPHA / 2)
-        tests.append(above(before, after))
-        words.append(f"QoS {level}: {in_ms(before)} at {size_text(max(small))}, {in_ms(after)} at 1 KB")
-    if not tests:
-        return NOTHING
-    nodelay = sorted({word(one, "nodelay") for one in plain(run)})
-    note = "" if nodelay != ["1"] else "; ours has TCP_NODELAY set, so nothing waits below 1 KB"
-    return from_test(all_of(tests), "; ".join(words) + note)
-
-
-def _near(found: Sequence[Estimate]) -> bool | None:
-    """Say whether medians lie within _CONSTANT of one another, bounds included; False where provably not."""
-    values = [one.value for one in found if one.value is not None]
-    if len(values) < len(found) or not all(map(math.isfinite, values)):
-        return None
-    reach = _CONSTANT * min(values)
-    if max(one.high for one in found) - min(one.low for one in found) <= reach:
-        return True
-    return False if max(one.low for one in found) - min(one.high for one in found) > reach else None
-
-
-def _constant_to_100(run: BoardRun) -> Finding:
-    found = by_payload(run)
-    sizes = sorted(size for size, level in found if level == 0 and size <= _HUNDRED)
-    if len(sizes) < 2:
-        return NOTHING
-    alpha = _pairs_alpha(len(sizes))
-    medians = [found[size, 0].p50(alpha) for size in sizes]
-    words = "; ".join(f"{size_text(size)}: {in_ms(found[size, 0].p50())}" for size in sizes)
-    return from_test(_near(medians), f"p50 at QoS 0, {words}; constant is within 25 %, bounds included")
-
-
-def _equal_from_1_mb(run: BoardRun) -> Finding:
-    found = {level: one for (size, level), one in by_payload(run).items() if size >= _MB}
-    if len(found) < len(LEVELS):
-        return NOTHING
-    medians = [one.p50(ALPHA / len(LEVELS)) for one in found.values()]
-    words = "; ".join(f"QoS {level}: {in_ms(one.p50())}, n {one.n}" for level, one in sorted(found.items()))
-    return from_test(_near(medians), f"p50 at 1 MB, {words}; equal is within 25 %, bounds included")
+STATISTICS: Mapping[str, Statistic] = {
+    "p50": Statistic("p50", _p50, text=in_ms),
+    "answered": Statistic("echoes in time", _answered, text=counted_share),
+}
 
 
 def at_limit(run: BoardRun) -> dict[tuple[int, int], Echoes]:
@@ -135,36 +66,6 @@ def at_limit(run: BoardRun) -> dict[tuple[int, int], Echoes]:
     for (kbit, qos, _rate), own in by_setting(both, "rate_up_kbit", "qos", "interval_us").items():
         found[int(str(kbit)), int(str(qos))] = own  # ascending, so that the slowest rate remains
     return found
-
-
-def _limit_raises(run: BoardRun) -> Finding:
-    found = at_limit(run)
-    fast = [kbit for kbit, _ in found if kbit >= _KBIT_1000]
-    tests, words = [], []
-    for level in LEVELS:
-        if (_KBIT_10, level) not in found or (max(fast, default=0), level) not in found:
-            continue
-        slow, quick = (found[kbit, level].p50(ALPHA / 3) for kbit in (_KBIT_10, max(fast)))
-        tests.append(above(slow, quick))
-        words.append(f"QoS {level}: {in_ms(slow)} at 10 KB/s, {in_ms(quick)} at {speed_text(max(fast))}")
-    return from_test(all_of(tests), "p50, " + "; ".join(words)) if tests else NOTHING
-
-
-def _milliseconds_from_1_mb(run: BoardRun) -> Finding:
-    found = {key: one for key, one in at_limit(run).items() if key[0] >= _KBIT_1000}
-    if not found:
-        return NOTHING
-    alpha = _pairs_alpha(len(found))
-    medians = {key: one.p50(alpha) for key, one in found.items()}
-    below = [
-        True if one.high < _MILLISECONDS_MS else False if one.low > _MILLISECONDS_MS else None
-        for one in medians.values()
-    ]
-    words = "; ".join(
-        f"{speed_text(kbit)}: {_levels({own: one for (at, own), one in found.items() if at == kbit})}"
-        for kbit in sorted({kbit for kbit, _ in found})
-    )
-    return from_test(all_of(below), f"p50 in ms at QoS 0 / 1 / 2, {words}; milliseconds are below 100")
 
 
 def _shark_fin(run: BoardRun) -> Finding:
@@ -180,18 +81,6 @@ def _shark_fin(run: BoardRun) -> Finding:
     )
 
 
-def _qos_2_fastest(run: BoardRun) -> Finding:
-    found = at_limit(run)
-    if not all((_KBIT_100, level) in found for level in (0, 2)):
-        return NOTHING
-    one, two = (found[_KBIT_100, level].p50(ALPHA / 2) for level in (0, 2))
-    intervals_us = {whole(found[_KBIT_100, level].records[0], "interval_us") for level in (0, 2)}
-    if len(intervals_us) > 1:
-        return Finding(UNDECIDED, "at 100 KB/s QoS 0 and 2 were not measured at the same rate")
-    rate = rate_text(intervals_us.pop())
-    return from_test(above(one, two), f"p50 at 100 KB/s and {rate}: QoS 0 {in_ms(one)}, QoS 2 {in_ms(two)}")
-
-
 def at_loss(run: BoardRun, level: int) -> dict[int, Echoes]:
     """Return the messages of a QoS by the loss rate (ppm, independent, both ways the same)."""
     found = [
@@ -201,52 +90,6 @@ def at_loss(run: BoardRun, level: int) -> dict[int, Echoes]:
         if whole(one, "loss_up_ppm") == whole(one, "loss_down_ppm")
     ]
     return {int(str(ppm)): own for (ppm,), own in by_setting(found, "loss_up_ppm").items()}
-
-
-def _loss_raises(run: BoardRun) -> Finding:
-    tests, words = [], []
-    for level in LEVELS:
-        found = at_loss(run, level)
-        if len(found) < 2:
-            continue
-        low, high = min(found), max(found)
-        medians = [found[ppm].p50(ALPHA / 3) for ppm in (low, high)]
-        tests.append(above(medians[1], medians[0]))
-        words.append(
-            f"QoS {level}: {in_ms(medians[0])} at {low / 1e4:g} %, {in_ms(medians[1])} at {high / 1e4:g} %"
-        )
-    return from_test(all_of(tests), "p50, " + "; ".join(words)) if tests else NOTHING
-
-
-def _breaks_off(run: BoardRun) -> Finding:
-    tests, words = [], []
-    for level in LEVELS:
-        found = [one for ppm, one in at_loss(run, level).items() if ppm >= _BREAKS_OFF_PPM]
-        answered, of = sum(one.answered for one in found), sum(one.n for one in found)
-        if not of:
-            continue
-        bounds = ratio_interval(answered, of, ALPHA / 3)
-        tests.append(True if bounds.high < _GETS_THROUGH else False if bounds.low >= _GETS_THROUGH else None)
-        words.append(f"QoS {level}: {share_text(answered / of, bounds)} of {of}")
-    if not tests:
-        return NOTHING
-    timeout = max(whole(one, "timeout_ms") for one in lossy(run)) / 1000
-    head = f"echoes within {timeout:g} s at 25 % and more, of two hops"
-    return from_test(all_of(tests), f"{head}, {'; '.join(words)}; fewer than 90 % is broken off")
-
-
-_CHECKS: Mapping[str, Callable[[BoardRun], Finding]] = {
-    "round-trip-rises-with-qos": _rises_with_qos,
-    "faster-from-1-kb": _falls_from_1_kb,
-    "qos-0-constant-to-100-b": _constant_to_100,
-    "equal-from-1-mb": _equal_from_1_mb,
-    "limit-raises-round-trip": _limit_raises,
-    "milliseconds-from-1-mb-per-s": _milliseconds_from_1_mb,
-    "shark-fin": _shark_fin,
-    "qos-2-fastest-under-limit": _qos_2_fastest,
-    "loss-raises-round-trip": _loss_raises,
-    "loss-breaks-off-from-25-percent": _breaks_off,
-}
 
 
 _NEARLY = 0.05  # of a segment: what a first one may lack and still be as full as others
@@ -394,7 +237,8 @@ def _order(run: BoardRun) -> Finding:
     return Finding(CONTRADICTED, f"with a number in the payload it can be told, {words}")
 
 
-WIRE_CHECKS: Mapping[str, Callable[[BoardRun], Finding]] = {
+CHECKS: Mapping[str, Check] = {
+    "shark-fin": _shark_fin,
     "overhead-independent-of-payload": _independent_of_payload,
     "qos-0-bundles": _qos_0_bundles,
     "qos-2-does-not-bundle": _qos_2_does_not,

@@ -19,7 +19,7 @@ from hil.model import RunRecord, Scalar
 from hil.reports.studies.declaration import Comparison, Row
 from hil.reports.studies.document import NONE, number
 from hil.reports.studies.estimate import ALPHA, SHARES, Estimate, estimate, median
-from hil.reports.studies.records import BoardRun, boots, fact, whole
+from hil.reports.studies.records import BoardRun, boots, fact, rate_text, whole
 
 BENCH = "echo"
 OK = 0
@@ -203,20 +203,6 @@ def others(record: RunRecord, *names: str) -> bool:
 def plain(run: BoardRun) -> list[RunRecord]:
     """Return the records in which nothing but payload, QoS and rate varies."""
     return [record for record in run.of(BENCH) if not others(record)]
-
-
-def rate_text(interval_us: int) -> str:
-    """Return "10/s" for an interval of 100 ms."""
-    return f"{1e6 / interval_us:,.3g}/s" if interval_us else ""
-
-
-def size_text(payload_bytes: int) -> str:
-    """Return "10 KB" for 10000 and for 10240."""
-    for unit, factors in (("MB", (1 << 20, 10**6)), ("KB", (1 << 10, 10**3))):
-        for factor in factors:
-            if payload_bytes and payload_bytes % factor == 0:
-                return f"{payload_bytes // factor} {unit}"
-    return f"{payload_bytes} B"
 
 
 DROPPED_NUMBER = 0  # the sample with the cold start

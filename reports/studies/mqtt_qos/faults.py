@@ -10,8 +10,8 @@ from hil.model import RunRecord
 from hil.network.ledger.files import Counts, counts_of, sentence_of, total_of
 from hil.reports.studies.document import NONE, Table, number
 from hil.reports.studies.estimate import median
-from hil.reports.studies.mqtt_qos.echoes import BENCH, OK, Echoes, by_setting, others, rate_text, size_text
-from hil.reports.studies.records import BoardRun, fact, whole, word
+from hil.reports.studies.mqtt_qos.echoes import BENCH, OK, Echoes, by_setting, others
+from hil.reports.studies.records import BoardRun, fact, rate_text, size_text, whole, word
 
 CONNECT_CAUSES = {"syn": "SYN", "connect": "CONNECT", "connack": "CONNACK"}
 _ORDERING = ("inflight", "broker_inflight", "clean_session", "cut_every_ms")

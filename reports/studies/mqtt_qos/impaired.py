@@ -23,12 +23,10 @@ from hil.reports.studies.mqtt_qos.echoes import (
     milliseconds,
     missing_notes,
     others,
-    rate_text,
     rates_note,
     selected,
-    size_text,
 )
-from hil.reports.studies.records import BoardRun, fact, whole, word
+from hil.reports.studies.records import BoardRun, fact, rate_text, size_text, whole, word
 
 _Lines = list[tuple[tuple[str, ...], dict[str, object]]]
 _LIMITS = ("rate_up_kbit", "rate_down_kbit")

@@ -15,14 +15,13 @@ from hil.reports.studies.claims import claim_table
 from hil.reports.studies.comparison import plain_table
 from hil.reports.studies.declaration import Study
 from hil.reports.studies.document import NONE, Section, Table, number
-from hil.reports.studies.mqtt_qos.claims import LEVELS, at_limit, at_loss, check
+from hil.reports.studies.mqtt_qos.claims import CHECKS, LEVELS, STATISTICS, at_limit, at_loss
 from hil.reports.studies.mqtt_qos.echoes import (
     BENCH,
     Echoes,
     by_setting,
     in_ms,
     others,
-    size_text,
     their_note,
 )
 from hil.reports.studies.mqtt_qos.faults import (
@@ -51,7 +50,7 @@ from hil.reports.studies.mqtt_qos.wire import (
     rate_table,
     undisturbed,
 )
-from hil.reports.studies.records import BoardRun, whole
+from hil.reports.studies.records import BoardRun, size_text, whole
 
 # Packets between board and broker, one after another: each cannot leave before the last came. PUBACKs
 # and all that follows the echo's PUBLISH cross beside: nobody waits for them.
@@ -207,10 +206,7 @@ def sections_of(study: Study, run: BoardRun) -> list[Section]:
             Section(f"Question: {question}", answers=said)
             for question, said in zip(study.questions, answers(run), strict=True)
         ),
-        Section(
-            "Claims",
-            tables=(claim_table(study.claims, run, check),),
-        ),
+        Section("Claims", tables=(claim_table(study.claims, run, CHECKS, STATISTICS),)),
         Section("Behind the published means", (_RECOMPUTED,), tuple(map(plain_table, study.background))),
     ]
 

@@ -25,9 +25,8 @@ from hil.reports.studies.mqtt_qos.echoes import (
     plain,
     rates_note,
     selected,
-    size_text,
 )
-from hil.reports.studies.records import BoardRun, word
+from hil.reports.studies.records import BoardRun, size_text, word
 
 _ANSWERS: Mapping[int, tuple[str, ...]] = {0: (), 1: ("puback",), 2: ("pubrec", "pubrel", "pubcomp")}
 _LAYERS = ("ethernet", "ip", "tcp", "tcp_options", "tls_record")

@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from hil.model import RunRecord
-from hil.reports.studies.claims import Finding
 from hil.reports.studies.declaration import Study
 from hil.reports.studies.document import NONE, Table, number
 from hil.reports.studies.estimate import ALPHA, Estimate, median
@@ -25,7 +24,6 @@ from hil.reports.studies.rtos_mqtt.messages import (
 )
 
 UNPINNED, APART, BESIDE = ("none", "none"), ("0", "1"), ("1", "0")  # producer, publisher; Wi-Fi is on core 0
-NOT_OF_A_CHIP = "of this virtual rack, not to be carried over to an ESP32"
 WHY_NOT = (
     "Of this virtual rack: the host schedules the tasks, computes TLS, and has no Wi-Fi on core 0. So it "
     "cannot be carried over to an ESP32."
@@ -39,13 +37,6 @@ _STUDY_CORES_US = {
     ("plain", BESIDE, APART): -16_120,
     ("TLS", BESIDE, APART): -1_440,
 }
-
-
-def of_cores(finding: Finding, run: BoardRun) -> Finding:
-    """Say of a verdict on the chip's work that a virtual rack has no chip."""
-    if run.kind != "virtual":
-        return finding
-    return Finding(finding.verdict, f"{finding.reason}; {NOT_OF_A_CHIP}")
 
 
 @dataclass(frozen=True)
@@ -170,17 +161,3 @@ def _p50_difference(pair: Pair) -> float | None:
         for own in (pair.one, pair.other)
     )
     return None if one is None or other is None else one - other
-
-
-def by_setting(pairs: Sequence[Pair]) -> dict[str, list[Pair]]:
-    """Return the pairs by setting, in the order in which they appear."""
-    found: dict[str, list[Pair]] = {}
-    for pair in pairs:
-        found.setdefault(pair.setting, []).append(pair)
-    return found
-
-
-def fullest(pairs: Sequence[Pair]) -> list[Pair]:
-    """Return the pairs of the setting that has most of them, of several that with most messages."""
-    groups = by_setting(pairs).values()
-    return max(groups, key=lambda own: (len(own), sum(len(pair.one) for pair in own)), default=[])

@@ -15,12 +15,11 @@ from hil.metrics.stats import Interval, batch_mean_interval, mean
 from hil.model import RunRecord, Scalar
 from hil.reports.studies.declaration import Comparison
 from hil.reports.studies.estimate import ALPHA, NOTHING, Estimate, student_interval
-from hil.reports.studies.records import BoardRun, fact, whole, word
+from hil.reports.studies.records import BoardRun, fact, rate_text, say, whole, word
 
 BENCH = "delivery"
 OK, TIMEOUT, OVERRUN = 0, 1, 4
 Time = Callable[["Message"], int]
-_TRANSPORTS = {"tcp": "plain", "tls": "TLS", "mtls": "mutual TLS", "password": "password"}
 MAPPINGS = {
     ("none", "none"): "unpinned",
     ("0", "1"): "sensor 0, MQTT 1",
@@ -114,6 +113,11 @@ def call_us(message: Message) -> float:
 def whole_us(message: Message) -> float:
     """Return how long mutex, serialising and the publish call took, in µs."""
     return message.whole_us
+
+
+def mutex_us(message: Message) -> float:
+    """Return how long the publisher waited for the mutex, in µs."""
+    return message.mutex_wait_us
 
 
 def mutex_ms(message: Message) -> float:
@@ -213,13 +217,12 @@ def mapping(record: RunRecord) -> str:
 
 
 def transport(record: RunRecord) -> str:
-    return _TRANSPORTS.get(word(record, "transport"), word(record, "transport"))
+    return say("transport", word(record, "transport"))
 
 
 def rate(record: RunRecord) -> str:
     """Name how often was published: "50/s"."""
-    interval_us = whole(record, "interval_us")
-    return f"{1e6 / interval_us:g}/s" if interval_us else "at once"
+    return rate_text(whole(record, "interval_us"))
 
 
 def setting(record: RunRecord) -> str:

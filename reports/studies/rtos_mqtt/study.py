@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -16,7 +15,7 @@ from hil.reports.studies.declaration import Background, Study
 from hil.reports.studies.document import NONE, Section, Table, number
 from hil.reports.studies.estimate import Estimate
 from hil.reports.studies.records import BoardRun, boots, fact, word
-from hil.reports.studies.rtos_mqtt.claims import check, place
+from hil.reports.studies.rtos_mqtt.claims import CHECKS, STATISTICS, place
 from hil.reports.studies.rtos_mqtt.costs import carried, cores_table, tls_table
 from hil.reports.studies.rtos_mqtt.losses import (
     DOWN,
@@ -226,9 +225,8 @@ def _section(heading: str, *tables: Table | None) -> list[Section]:
 
 
 def _claims(study: Study, run: BoardRun) -> tuple[Table, ...]:
-    decide = functools.partial(check, study)
     found = [
-        claim_table(study.claims_of(kind), run, decide, where=place(run), name=name)
+        claim_table(study.claims_of(kind), run, CHECKS, STATISTICS, where=place(run), name=name)
         for kind, name in (("claim", "claims"), ("recommendation", "recommendations"))
     ]
     return tuple(replace(table, notes=(*carried(run), *table.notes)) for table in found)
