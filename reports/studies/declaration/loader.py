@@ -31,6 +31,7 @@ from hil.reports.studies.declaration.types import (
     Claim,
     ClaimTest,
     Comparison,
+    Layout,
     Row,
     Study,
     Table,
@@ -111,6 +112,19 @@ _NEEDS_REMARK = {
     BY_FACT: "a claim that facts decide needs a 'remark' with the fact.",
     NOT_MEASURABLE: "a claim that nothing here can decide needs a 'remark' that says why.",
 }
+
+
+def read_layouts(node: Node | None) -> dict[str, Layout]:
+    """Read how tables of ours are shown, by their ids. Raises ConfigError."""
+    parts = {name: node.section(name) for name in node.keys} if node else {}
+    return {name: _layout(part) for name, part in parts.items()}
+
+
+def _layout(node: Node) -> Layout:
+    columns = node.section("columns")
+    heads = {key: columns.text(key, empty=True) for key in columns.keys}
+    notes = tuple(node.texts("notes", default=[]))
+    return Layout(node.text("title"), heads, notes, node.boolean("measured", default=True))
 
 
 def read_application(node: Node) -> Application:
@@ -199,6 +213,7 @@ class _Reader:
             background=tuple(map(read_background, node.sections("background", default=[]))),
             claims=tuple(self._claim(part, tables) for part in node.sections("claims", default=[])),
             applications=tuple(map(read_application, node.sections("applications", default=[]))),
+            shown=read_layouts(node.section("shown", default=None)),
         )
         node.finish()
         _refuse_twice(node, "tables", [table.id for table in study.tables])

@@ -163,6 +163,19 @@ class Background:
 
 
 @dataclass(frozen=True)
+class Layout:
+    """How a table of ours is shown: the heads of its columns by the name of their figure, "name.format".
+
+    ``measured`` says that figures of ours are in it.
+    """
+
+    title: str
+    columns: Mapping[str, str]
+    notes: tuple[str, ...]
+    measured: bool = True
+
+
+@dataclass(frozen=True)
 class ClaimTest:
     """Which figure decides a claim, of which records, and how it has to be.
 
@@ -244,6 +257,7 @@ class Study:
     background: tuple[Background, ...]
     claims: tuple[Claim, ...]
     applications: tuple[Application, ...]
+    shown: Mapping[str, Layout] = field(default_factory=dict)
 
     def claims_of(self, kind: str) -> tuple[Claim, ...]:
         """Return the claims of a kind, one of CLAIM_KINDS."""

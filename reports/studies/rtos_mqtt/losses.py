@@ -11,8 +11,10 @@ from hil.metrics.stats import Interval
 from hil.model import RunRecord
 from hil.network.ledger.files import Counts, counts_of, total_of
 from hil.network.ledger.points import OWNERS, Owner
-from hil.reports.studies.document import NONE, Table, number
+from hil.reports.studies.declaration import Study
+from hil.reports.studies.document import Table, number
 from hil.reports.studies.estimate import ALPHA, NOTHING, Estimate
+from hil.reports.studies.layout import lay_out
 from hil.reports.studies.records import BoardRun, boots, whole, word
 from hil.reports.studies.rtos_mqtt.messages import (
     BENCH,
@@ -32,16 +34,6 @@ HOTSPOT = "hotspot"
 _GAPLESS_US = 500_000
 DEVICE = (Owner.DEVICE_CALL, Owner.DEVICE_TCP)
 NETWORK = (Owner.ACCESS_POINT, Owner.BROKER_IN)
-_LOSSES = tuple(owner for owner in OWNERS if owner)
-_HEADS = {
-    Owner.DEVICE_CALL: "device call",
-    Owner.DEVICE_TCP: "device TCP",
-    Owner.ACCESS_POINT: "access point",
-    Owner.BROKER_IN: "broker in",
-    Owner.BROKER_OUT: "broker out",
-    Owner.SUBSCRIBER: "subscriber",
-    Owner.UNDETERMINED: "undetermined",
-}
 
 
 def ledger_of(records: Sequence[RunRecord]) -> Counts | None:
@@ -65,37 +57,21 @@ def on_rack(run: BoardRun) -> list[RunRecord]:
     return [record for record in undisturbed(run) if word(record, "air") == "rack"]
 
 
-def loss_table(run: BoardRun) -> Table | None:
+def loss_table(study: Study, run: BoardRun) -> Table | None:
     """Return the losses by owner: of each case with a fault or on the hotspot, and of all others."""
     planted = [record for record in run.of(BENCH) if word(record, "fault") != "none"]
     groups = {"all on the rack's air": tuple(on_rack(run))}
     for others in (on_hotspot(run), planted):
         groups |= by_name(others, case_name)
-    rows, data = [], []
-    for name, records in groups.items():
-        counts = ledger_of(records)
-        if counts is None:
-            continue
-        owners = [counts.lost[owner] for owner in _LOSSES]
-        recovery = greatest(records, "recovery_us")
-        cells = (f"{counts.sent:,}", f"{counts.lost_count:,}", *(f"{count:,}" for count in owners))
-        rows.append((name, *cells, str(boots(records))))
-        data.append(
-            {"case": name, "sent": counts.sent, "arrived": counts.arrived, "lost": counts.lost_count}
-            | {owner.word: counts.lost[owner] for owner in _LOSSES}
-            | {"duplicates": counts.duplicates, "recovery_us": recovery, "boots": boots(records)}
-        )
-    if not rows:
-        return None
-    columns = ("", "sent", "lost", *_HEADS.values(), "boots")
-    notes = (
-        "lost: by the first point where a message is missing, of those that somebody watched; undetermined "
-        "where nobody did, or a capture dropped frames. Device call: refused, or never made in time; "
-        "device TCP: never transmitted; access point: transmitted and never captured behind the air; "
-        "broker out: came to the broker's interface and never left it, also because its connection was gone",
-        *_recoveries(data),
-    )
-    return Table("losses", "Messages lost, by who lost them", columns, tuple(rows), notes, tuple(data))
+    lines = [
+        {"case": name, "sent": counts.sent, "arrived": counts.arrived, "lost": counts.lost_count}
+        | {owner.word: counts.lost[owner] for owner in OWNERS if owner}
+        | {"duplicates": counts.duplicates, "recovery_us": greatest(records, "recovery_us")}
+        | {"boots": boots(records)}
+        for name, records in groups.items()
+        if (counts := ledger_of(records))
+    ]
+    return lay_out(study, "losses", lines, notes=_recoveries(lines))
 
 
 def _recoveries(data: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
@@ -141,35 +117,22 @@ def gapless(records: Iterable[RunRecord]) -> tuple[RunRecord, ...]:
     )
 
 
-def gap_table(run: BoardRun) -> Table | None:
+def gap_table(study: Study, run: BoardRun) -> Table | None:
     """Return the gaps at the subscriber, on the hotspot and on the rack's own air."""
     groups = {"on the rack's air": gapless(on_rack(run)), **by_name(gapless(on_hotspot(run)), case_name)}
-    rows, data = [], []
-    for name, records in groups.items():
-        found = gaps_a_minute(records)
-        if found.value is None:
-            continue
-        longest = greatest(records, "gap_longest_us")
-        spread = over_boots(facts_by_boot(records, "interarrival_cv"))
-        again = total(records, "ap_retransmission_count")
-        cells = (f"{found.n:,}", found.text, NONE if longest is None else number(longest / 1e6), spread.short)
-        rows.append((name, *cells, NONE if again is None else f"{again:,}", str(boots(records))))
-        data.append(
-            {"case": name, "gaps_over_1s": found.n, "a_minute": found.data, "longest_us": longest}
-            | {"interarrival_cv": spread.data, "retransmissions": again, "boots": boots(records)}
-        )
-    if not rows:
-        return None
-    columns = ("", "gaps > 1 s", "a minute", "longest, s", "spread", "sent again", "boots")
-    notes = (
-        "published: gaps of 1 to 4 s in every configuration, over a 4G phone's hotspot; ours: cases that "
-        "publish twice a second or more often, steadily and with no mutex held, since at 1 Hz a gap of 1 s "
-        "is the period",
-        "gaps: between two messages at the subscriber's application, with Poisson's bounds; spread: "
-        "standard deviation of the times between arrivals over their mean; sent again: retransmissions at "
-        "the access point",
-    )
-    return Table("gaps", "Gaps at the subscriber", columns, tuple(rows), notes, tuple(data))
+    lines = [
+        {
+            "case": name,
+            "gaps_over_1s": found.n,
+            "a_minute": found,
+            "longest_us": greatest(records, "gap_longest_us"),
+        }
+        | {"interarrival_cv": over_boots(facts_by_boot(records, "interarrival_cv"))}
+        | {"retransmissions": total(records, "ap_retransmission_count"), "boots": boots(records)}
+        for name, records in groups.items()
+        if (found := gaps_a_minute(records)).value is not None
+    ]
+    return lay_out(study, "gaps", lines)
 
 
 UP, DOWN = "ap_up", "broker_out"  # from the board at the access point, from the broker to the subscriber
@@ -230,55 +193,28 @@ def bursts_of(record: RunRecord) -> Burst | None:
     return Burst(count, largest * whole(record, "payload_bytes") if largest > 1 else 0)
 
 
-def segment_table(run: BoardRun) -> Table | None:
+def segment_table(study: Study, run: BoardRun) -> Table | None:
     """Return publishes a segment from the board and towards the subscriber, by the three switches."""
-    rows, data = [], []
+    lines = []
     for name, records in burst_groups(run).items():
-        up, down = (over_boots(per_segment(records, where)) for where in (UP, DOWN))
-        most = [greatest(records, f"{where}_publishes_per_segment_max") for where in (UP, DOWN)]
-        delays = [over_boots(facts_by_boot(records, f"{where}_ack_delay_p50_us")) for where in (UP, DOWN)]
         found = [burst for record in records if (burst := bursts_of(record))]
-        largest = max((burst.largest_bytes for burst in found), default=None)
-        count = sum(burst.count for burst in found) if found else None
-        counts = [NONE if value is None else f"{value:,.0f}" for value in (*most, count, largest)]
-        acknowledged = " / ".join(map(_ms, delays))
-        cells = (up.text, counts[0], down.text, counts[1], acknowledged)
-        rows.append((name, *cells, counts[2], counts[3], str(boots(records))))
-        data.append(
-            {"case": name, "up_per_segment": up.data, "up_most": most[0], "down_per_segment": down.data}
-            | {"down_most": most[1], "bursts": count, "largest_bytes": largest, "boots": boots(records)}
-            | {"up_ack_delay_p50_us": delays[0].data, "down_ack_delay_p50_us": delays[1].data}
+        line: dict[str, object] = {"case": name}
+        for way, where in (("up", UP), ("down", DOWN)):
+            line[f"{way}_per_segment"] = over_boots(per_segment(records, where))
+            line[f"{way}_most"] = greatest(records, f"{where}_publishes_per_segment_max")
+        delays = [over_boots(facts_by_boot(records, f"{where}_ack_delay_p50_us")) for where in (UP, DOWN)]
+        line["acknowledged"] = " / ".join(
+            number(None if one.value is None else one.value / 1000) for one in delays
         )
-    if not rows:
+        line |= {"up_ack_delay_p50_us": delays[0], "down_ack_delay_p50_us": delays[1]}
+        line["bursts"] = sum(burst.count for burst in found) if found else None
+        line["largest_bytes"] = max((burst.largest_bytes for burst in found), default=None)
+        lines.append(line | {"boots": boots(records)})
+    if not lines:
         return None
     first = next(iter(burst_groups(run).values()))[0]
-    columns = (
-        "at board, broker, subscriber",
-        "from board",
-        "most",
-        "to subscriber",
-        "most",
-        "ACK, ms",
-        "bursts",
-        "largest, B",
-        "boots",
-    )
-    notes = (
-        f"{transport(first)}, {rate(first)}, {whole(first, 'payload_bytes')} B: publishes a segment, from "
-        "the board at the access point, and from the broker towards the subscriber; most: in one segment; "
-        "ACK: median until what the board, or the broker, sent was acknowledged",
-        f"bursts: messages that the subscriber noted less than {gap_us(first) / 1000:g} ms apart, half of "
-        "what was planned; largest: their payloads together",
-        "the subscriber's switch concerns what it sends itself, which is nothing but acknowledgements at "
-        "QoS 0",
-    )
-    return Table(
-        "bursts", "Publishes a segment, by who has TCP_NODELAY on", columns, tuple(rows), notes, tuple(data)
-    )
-
-
-def _ms(delay: Estimate) -> str:
-    return number(None if delay.value is None else delay.value / 1000)
+    sent = f"{transport(first)}, {rate(first)}, {whole(first, 'payload_bytes')} B"
+    return lay_out(study, "bursts", lines, sent=sent, apart=f"{gap_us(first) / 1000:g}")
 
 
 def effects(run: BoardRun, alpha: float = ALPHA) -> dict[str, Estimate]:
@@ -303,13 +239,8 @@ def _turned_on(record: RunRecord, switch: str) -> RunRecord:
     return replace(record, parameters={**record.parameters, switch: 1})
 
 
-def effect_table(run: BoardRun) -> Table | None:
+def effect_table(study: Study, run: BoardRun) -> Table | None:
     """Return what TCP_NODELAY takes off, at the board and at the broker."""
     found = {who: one for who, one in effects(run).items() if one.value is not None}
-    if not found:
-        return None
-    rows = [(f"at the {who}", one.text, str(one.n)) for who, one in found.items()]
-    data = tuple({"who": who, "fewer": one.data} for who, one in found.items())
-    columns = ("TCP_NODELAY", "publishes a segment fewer", "boots")
-    notes = ("with it against without it, in the same boots",)
-    return Table("nodelay", "What TCP_NODELAY does to bursts", columns, tuple(rows), notes, data)
+    lines = [{"at": f"at the {who}", "who": who, "fewer": one, "boots": one.n} for who, one in found.items()]
+    return lay_out(study, "nodelay", lines)

@@ -9,10 +9,10 @@ from dataclasses import replace
 from hil.metrics.stats import mean
 from hil.model import RunRecord
 from hil.reports.studies.comparison import published_text, row_notes, table_notes
-from hil.reports.studies.declaration import Comparison, Row
-from hil.reports.studies.declaration import Table as Published
-from hil.reports.studies.document import NONE, NOT_MEASURED, Line, Picture, Table, number
+from hil.reports.studies.declaration import Comparison, Row, Study
+from hil.reports.studies.document import NONE, NOT_MEASURED, Line, Picture, Table
 from hil.reports.studies.estimate import Estimate, estimate, median
+from hil.reports.studies.layout import lay_out, published_table
 from hil.reports.studies.records import BoardRun, boots, whole
 from hil.reports.studies.rtos_mqtt.messages import (
     BENCH,
@@ -29,18 +29,6 @@ from hil.reports.studies.rtos_mqtt.messages import (
     transport,
 )
 
-_TIME_COLUMNS = ("", "published", "ours", "their way", "mean", "p50", "p99", "n", "boots", "lost")
-_COUNT_COLUMNS = (
-    "",
-    "published",
-    "corrected",
-    "ours",
-    "duration × rate",
-    "handed over",
-    "a second",
-    "rate off",
-    "arrived",
-)
 _RATE_OFF = 0.02
 
 
@@ -53,37 +41,22 @@ def their_mean_ms(messages: Sequence[Message]) -> float | None:
     return mean([message.whole_ms for message in done if message.boot == done[0].boot]) if done else None
 
 
-def time_table(published: Published, run: BoardRun) -> Table:
+def time_table(study: Study, table_id: str, run: BoardRun) -> Table:
     """Return the study's rows: published, then ours for each setting that was measured; ms."""
-    rows, data, notes = [], [], table_notes(published)
+    published = study.table(table_id)
+    lines, notes = [], table_notes(published)
     for row in published.rows:
         groups = groups_of(row, run)
-        head = (row.label, published_text(row))
-        if not groups:
-            rows.append((*head, NOT_MEASURED, *[NONE] * 4, "0", "0", NONE))
+        head = {"label": row.label, "shown": published_text(row), "published": row.published}
         for name, records in groups.items():
             found = _Times(called(records, row.ours))
-            cells = (number(found.theirs), found.mean.text, found.p50.short, found.p99.short)
-            lost = lost_of(records)
-            counts = (f"{found.mean.n:,}", str(boots(records)), NONE if lost is None else f"{lost:,}")
-            rows.append((*head, name, *cells, *counts))
-            data.append(
-                {"label": row.label, "published": row.published, "ours": name, "their_way": found.theirs}
-                | {"mean": found.mean.data, "p50": found.p50.data, "p99": found.p99.data}
-                | {"boots": boots(records), "lost": lost}
-            )
-            head = ("", "")
+            figures = {"mean": found.mean, "p50": found.p50, "p99": found.p99, "n": found.mean.n}
+            counts = {"boots": boots(records), "lost": lost_of(records)}
+            lines.append({**head, "ours": name, "their_way": found.theirs, **figures, **counts})
+        if not groups:
+            lines.append({**head, "ours": NOT_MEASURED, "n": 0, "boots": 0})
         notes += row_notes(row, run, measured=bool(groups))
-    notes.append(_OURS)
-    title = f"{published.title}, ms"
-    return Table(published.id, title, _TIME_COLUMNS, tuple(rows), tuple(notes), tuple(data))
-
-
-_OURS = (
-    "their way: mean of the first boot, whole ms read before and after, with the wait for the mutex and "
-    "serialising between them; mean, p50, p99: the publish call alone, by esp_timer; lost: messages that did "
-    "not arrive"
-)
+    return published_table(study, "publish", published, lines, notes)
 
 
 class _Times:
@@ -111,53 +84,47 @@ def groups_of(row: Row, run: BoardRun) -> Mapping[str, tuple[RunRecord, ...]]:
     return by_name(slowest_first, setting)
 
 
-def count_table(published: Published, run: BoardRun) -> Table:
+def count_table(study: Study, table_id: str, run: BoardRun) -> Table:
     """Return how many were published, as the study counts and against duration × rate."""
-    rows, data, notes = [], [], table_notes(published)
+    published = study.table(table_id)
+    lines, notes = [], table_notes(published)
     corrected = any(row.formula for row in published.rows)
     for row in published.rows:
         groups = groups_of(row, run)
-        head = (row.label, published_text(row), *([row.formula or NONE] if corrected else []))
-        if not groups:
-            rows.append((*head, NOT_MEASURED, *[NONE] * 5))
+        head = {"label": row.label, "shown": published_text(row), "published": row.published, "of": row.of}
+        head["corrected"] = row.formula or NONE
         for name, records in groups.items():
-            found = _counts(records, row.ours)
-            rows.append((*head, name, *_count_cells(found)))
-            data.append(
-                {"label": row.label, "published": row.published, "of": row.of, "corrected": row.formula}
-                | {"ours": name, "boots": boots(records), **found}
-            )
-            head = ("",) * len(head)
+            lines.append({**head, "ours": name, "boots": boots(records), **_counts(records, row.ours)})
+        if not groups:
+            lines.append({**head, "ours": NOT_MEASURED})
         notes += row_notes(replace(row, why=""), run, measured=bool(groups))
-    columns = tuple(name for name in _COUNT_COLUMNS if corrected or name != "corrected")
-    notes += [f"corrected: {_WHY}"] if corrected else []
-    notes.append(_COUNTED)
-    return Table(published.id, published.title, columns, tuple(rows), tuple(notes), tuple(data))
+    notes += ["corrected: the published number over the 300 s of a run"] if corrected else []
+    without = () if corrected else ("corrected",)
+    return published_table(study, "publishes", published, lines, notes, without=without)
 
 
-_WHY = "the published number over the 300 s of a run"
-_COUNTED = (
-    "duration × rate: what was planned, all boots together; handed over: publish calls that succeeded; a "
-    "second: those, over the time from the first planned to the last planned or sent; rate off: that is "
-    "more than 2 % off the planned rate; arrived: what the subscriber noted"
-)
-
-
-def _counts(records: Sequence[RunRecord], ours: Comparison | None) -> Mapping[str, float | None]:
+def _counts(records: Sequence[RunRecord], ours: Comparison | None) -> Mapping[str, object]:
     """Return how many were planned, handed over and arrived, and how often, in messages a second."""
     each = [messages_of([record], ours) for record in records]
     done = sum(message.outcome == OK for own in each for message in own)
     planned = sum(map(len, each))
     spans = [_span_s(record, own) for record, own in zip(records, each, strict=True)]
     due = [len(own) * whole(record, "interval_us") / 1e6 for record, own in zip(records, each, strict=True)]
+    achieved = done / sum(spans) if sum(spans) else None
+    asked = planned / sum(due) if sum(due) else None
     return {
         "planned": planned,
         "handed_over": done,
         "overruns": sum(message.outcome == OVERRUN for own in each for message in own),
-        "a_second": done / sum(spans) if sum(spans) else None,
-        "planned_a_second": planned / sum(due) if sum(due) else None,
+        "a_second": achieved,
+        "planned_a_second": asked,
+        "off": "yes" if _is_off(achieved, asked) else "no",
         "arrived": planned - lost if (lost := lost_of(records)) is not None else None,
     }
+
+
+def _is_off(achieved: float | None, asked: float | None) -> bool:
+    return achieved is None or not asked or abs(achieved / asked - 1) > _RATE_OFF
 
 
 def _span_s(record: RunRecord, messages: Sequence[Message]) -> float:
@@ -167,18 +134,6 @@ def _span_s(record: RunRecord, messages: Sequence[Message]) -> float:
     sent = [message.sent_us for message in messages if message.was_called]
     last_us = max(messages[-1].planned_us, *sent)
     return (last_us - messages[0].planned_us + whole(record, "interval_us")) / 1e6
-
-
-def _count_cells(found: Mapping[str, float | None]) -> tuple[str, ...]:
-    achieved, planned, arrived = (found[name] for name in ("a_second", "planned_a_second", "arrived"))
-    off = achieved is None or not planned or abs(achieved / planned - 1) > _RATE_OFF
-    return (
-        f"{found['planned']:,}",
-        f"{found['handed_over']:,}",
-        number(achieved),
-        "yes" if off else "no",
-        NONE if arrived is None else f"{arrived:,}",
-    )
 
 
 def hold_groups(run: BoardRun) -> dict[int, tuple[RunRecord, ...]]:
@@ -195,48 +150,26 @@ def hold_groups(run: BoardRun) -> dict[int, tuple[RunRecord, ...]]:
     return {hold: tuple(most[hold]) for hold in sorted(most)} if len(most) > 1 else {}
 
 
-def hold_table(run: BoardRun) -> Table | None:
+def hold_table(study: Study, run: BoardRun) -> Table | None:
     """Return the publish call and the wait for the mutex by how long the producer holds it."""
     groups = hold_groups(run)
-    if not groups:
-        return None
-    rows, data = [], []
+    lines = []
     for hold_us, records in groups.items():
         found = called(records)
-        waits = [mutex_ms(message) for message in found]
-        call, wait = mean_of(found, call_ms), mean_of(found, mutex_ms)
-        theirs = their_mean_ms(found)
         begun = estimate([(message.begun_us - message.planned_us) / 1000 for message in found], 0.5)
-        cells = (call.text, wait.text, number(max(waits, default=None)), begun.short)
-        rows.append(
-            (f"{hold_us / 1000:g} ms", *cells, number(theirs), f"{len(found):,}", str(boots(records)))
+        means = {"call_ms": mean_of(found, call_ms), "mutex_wait_ms": mean_of(found, mutex_ms)}
+        most = max(map(mutex_ms, found), default=None)
+        lines.append(
+            {"held": f"{hold_us / 1000:g} ms", "hold_us": hold_us, **means, "mutex_wait_max_ms": most}
+            | {"begun_after_plan_ms": begun, "their_way_ms": their_mean_ms(found), "n": len(found)}
+            | {"boots": boots(records)}
         )
-        data.append(
-            {"hold_us": hold_us, "call_ms": call.data, "mutex_wait_ms": wait.data, "their_way_ms": theirs}
-            | {"mutex_wait_max_ms": max(waits, default=None), "begun_after_plan_ms": begun.data}
-        )
+    if not lines:
+        return None
     first = next(iter(groups.values()))[0]
-    columns = (
-        "held for",
-        "publish call",
-        "wait for mutex",
-        "wait max",
-        "begun after plan",
-        "their way",
-        "n",
-        "boots",
-    )
-    notes = (
-        f"{transport(first)}, every {whole(first, 'interval_us') / 1000:g} ms: the producer holds the mutex "
-        "so long for each message, as the study's sensor task does while it reads; publish call and wait: "
-        "means; begun after plan: median, from the planned time until the publisher asks for the mutex",
-        "our publisher is woken once the mutex is free, so it waits only where the next reading begins "
-        "before it has finished, and what the mutex is held delays the beginning instead; the study's "
-        "publisher does not wait for a reading, and meets the mutex by chance",
-    )
-    title = "Publishing while the producer holds the mutex, ms"
+    every = f"{whole(first, 'interval_us') / 1000:g}"
     picture = _picture(groups)
-    return Table("hold", title, columns, tuple(rows), notes, tuple(data), picture=picture)
+    return lay_out(study, "hold", lines, picture=picture, transport=transport(first), every=every)
 
 
 def _picture(groups: dict[int, tuple[RunRecord, ...]]) -> Picture:

@@ -14,6 +14,7 @@ from hil.reports.studies.comparison import plain_table
 from hil.reports.studies.declaration import Background, Study
 from hil.reports.studies.document import NONE, Section, Table, number
 from hil.reports.studies.estimate import Estimate
+from hil.reports.studies.layout import lay_out
 from hil.reports.studies.records import BoardRun, boots, fact, word
 from hil.reports.studies.rtos_mqtt.claims import CHECKS, STATISTICS, place
 from hil.reports.studies.rtos_mqtt.costs import carried, cores_table, tls_table
@@ -59,7 +60,7 @@ _MORE = {
     "Conversation incomplete": "incomplete_conversation_count",
 }
 SEEN = "ap_retransmission_count"
-_POINTS = ("ap", "broker")
+_POINTS = {"ap": "access point", "broker": "broker"}
 
 
 def published_readings(study: Study) -> Background:
@@ -67,26 +68,17 @@ def published_readings(study: Study) -> Background:
     return next(table for table in study.background if table.id == "symptoms")
 
 
-def symptom_table(study: Study, run: BoardRun) -> Table:
+def symptom_table(study: Study, run: BoardRun) -> Table | None:
     """Return each symptom with the study's reading and how often it is in our captures, at both points."""
     readings = {row.label: str(row.values[0]) for row in published_readings(study).rows}
     where = _records_by_place(run)
-    rows, data = [], []
-    for label, name in {**_FACTS, **_MORE}.items():
-        counts = [total(records, f"{point}_{name}") for records in where.values() for point in _POINTS]
-        shown = (NONE if count is None else f"{count:,}" for count in counts)
-        rows.append((label, readings.get(label, NONE), *shown))
-        places = [f"{air}_{point}" for air in where for point in _POINTS]
-        data.append({"symptom": label, "fact": name, **dict(zip(places, counts, strict=True))})
-    columns = [f"{air}: {point}" for air in where for point in ("access point", "broker")]
-    notes = (
-        "frames, all cases together; incomplete: connections. At the access point behind the air, and at the "
-        "broker's interface; – where nobody captured",
-        "rack: cases on the run's own air without a planted fault; faults: cases with one; the broker's "
-        "interface has what goes to the subscriber too",
-    )
-    title = "Wireshark's symptoms in our captures"
-    return Table("symptoms", title, ("", "the study's reading", *columns), tuple(rows), notes, tuple(data))
+    lines = [
+        {"symptom": label, "fact": name, "reading": readings.get(label, NONE)}
+        | {f"{air}_{point}": total(own, f"{point}_{name}") for air, own in where.items() for point in _POINTS}
+        for label, name in {**_FACTS, **_MORE}.items()
+    ]
+    more = {f"{air}_{point}": f"{air}: {words}" for air in where for point, words in _POINTS.items()}
+    return lay_out(study, "symptoms", lines, more=more)
 
 
 def _records_by_place(run: BoardRun) -> Mapping[str, Sequence[RunRecord]]:
@@ -95,50 +87,33 @@ def _records_by_place(run: BoardRun) -> Mapping[str, Sequence[RunRecord]]:
     return {name: records for name, records in groups.items() if records}
 
 
-def filter_table() -> Table | None:
+def filter_table(study: Study) -> Table | None:
     """Return how to find each symptom in a capture, and what it tells."""
     known = {symptom.name: symptom for symptom in SYMPTOMS}
     found = [(label, known[name]) for label, name in {**_FACTS, **_MORE}.items() if name in known]
-    rows = tuple((label, symptom.display_filter, symptom.meaning) for label, symptom in found)
-    data = tuple({"symptom": symptom.name, "display_filter": symptom.display_filter} for _, symptom in found)
-    if not rows:
-        return None
-    notes = ("--keep-captures keeps access-point.pcapng and broker.pcapng of each case",)
-    title = "Display filters for the symptoms, and what they tell"
-    columns = ("", "display filter, or command", "what it tells")
-    return Table("filters", title, columns, rows, notes, data, measured=False)
+    lines = [
+        {"label": label, "symptom": one.name, "display_filter": one.display_filter, "tells": one.meaning}
+        for label, one in found
+    ]
+    return lay_out(study, "filters", lines)
 
 
-def counter_table(run: BoardRun) -> Table | None:
+def counter_table(study: Study, run: BoardRun) -> Table | None:
     """Return what the board's own TCP counted, beside what the capture at the access point shows."""
-    groups = _counted(run)
-    rows, data = [], []
-    for name, records in groups.items():
-        told = _known(records, "tcp_retransmits")
-        seen = total(records, SEEN)
+    lines = []
+    for name, records in _counted(run).items():
+        told, seen = _known(records, "tcp_retransmits"), total(records, SEEN)
         if told is None and seen is None:
             continue
-        srtt, rto, unsent = (greatest(records, key, "device") for key in _CONNECTION)
-        cells = [NONE if value is None else f"{value:,.0f}" for value in (told, seen)]
-        times = [number(value / 1000) if value is not None and value >= 0 else NONE for value in (srtt, rto)]
-        left = NONE if unsent is None or unsent < 0 else f"{unsent:,.0f}"
-        more = {key: total(records, key, "device") for key in _LWIP}
-        rows.append((name, *cells, *times, left, *(_lwip_cells(more) if _has_lwip(run) else ())))
-        data.append(
-            {"case": name, "told": told, "seen": seen, "srtt_us": srtt, "rto_us": rto, "unsent_bytes": unsent}
-            | more
-        )
-    if not rows:
-        return None
-    lwip = _LWIP_HEADS if _has_lwip(run) else ()
-    columns = ("", "sent again: board", "at access point", "SRTT, ms", "RTO, ms", "unsent B", *lwip)
-    notes = (
-        f"board: {counter_source(run)}, of the connection at the case's end; at access point: "
-        "retransmissions of both directions in the capture, behind the air, so what the air loses on the "
-        "way up is sent again unseen",
-    )
-    title = "What the board's TCP counts, and what the capture shows"
-    return Table("counters", title, columns, tuple(rows), notes, tuple(data))
+        at_end = {
+            key: value if value is not None and value >= 0 else None
+            for key in ("srtt_us", "rto_us", "unsent_bytes")
+            for value in (greatest(records, f"tcp_{key}", "device"),)
+        }
+        lwip = {key: total(records, key, "device") for key in _LWIP}
+        lines.append({"case": name, "told": told, "seen": seen, **at_end, **lwip})
+    without = () if _has_lwip(run) else _LWIP
+    return lay_out(study, "counters", lines, without=without, source=counter_source(run))
 
 
 def _counted(run: BoardRun) -> Mapping[str, tuple[RunRecord, ...]]:
@@ -149,9 +124,7 @@ def _counted(run: BoardRun) -> Mapping[str, tuple[RunRecord, ...]]:
     return {**again, **({"all others" if again else "all cases": others} if others else {})}
 
 
-_CONNECTION = ("tcp_srtt_us", "tcp_rto_us", "tcp_unsent_bytes")
 _LWIP = ("lwip_tcp_xmit", "lwip_tcp_drop", "lwip_tcp_memerr", "lwip_tcp_retrans")
-_LWIP_HEADS = ("lwIP: sent", "lwIP: dropped", "lwIP: no memory", "lwIP: again")
 
 
 def counter_source(run: BoardRun) -> str:
@@ -163,10 +136,6 @@ def counter_source(run: BoardRun) -> str:
 
 def _has_lwip(run: BoardRun) -> bool:
     return any(fact(record, "device", _LWIP[0]) is not None for record in run.of(BENCH))
-
-
-def _lwip_cells(found: Mapping[str, int | None]) -> tuple[str, ...]:
-    return tuple(NONE if found[key] is None else f"{found[key]:,}" for key in _LWIP)
 
 
 def _known(records: Sequence[RunRecord], name: str) -> int | None:
@@ -199,17 +168,17 @@ VIRTUAL = (
 def sections_of(study: Study, run: BoardRun) -> list[Section]:
     """Return the sections; a case that is missing leaves its row and says why."""
     remarks = (OUR_WAY, VIRTUAL) if run.kind == "virtual" else (OUR_WAY,)
-    times = tuple(time_table(study.table(name), run) for name in ("publish", "security", "older"))
+    times = tuple(time_table(study, name, run) for name in ("publish", "security", "older"))
     counts = ("publishes", "security-publishes", "older-publishes")
     return [
         Section("How long a publish takes", remarks, times),
-        Section("How many there were", tables=tuple(count_table(study.table(name), run) for name in counts)),
+        Section("How many there were", tables=tuple(count_table(study, name, run) for name in counts)),
         *_section("What TLS and the tasks' cores cost", tls_table(study, run), cores_table(study, run)),
-        *_section("A mutex that is held", hold_table(run)),
-        *_section("Bursts", segment_table(run), effect_table(run)),
-        *_section("Who loses messages", loss_table(run), gap_table(run)),
-        *_section("Wireshark's symptoms", symptom_table(study, run), filter_table()),
-        *_section("Counters on the board", counter_table(run)),
+        *_section("A mutex that is held", hold_table(study, run)),
+        *_section("Bursts", segment_table(study, run), effect_table(study, run)),
+        *_section("Who loses messages", loss_table(study, run), gap_table(study, run)),
+        *_section("Wireshark's symptoms", symptom_table(study, run), filter_table(study)),
+        *_section("Counters on the board", counter_table(study, run)),
         *(
             Section(f"Question: {question}", answers=answer)
             for question, answer in zip(study.questions, answers(run), strict=True)

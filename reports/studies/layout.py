@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lines of figures as a table: title, columns and notes are those that the study's file has for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from hil.reports.studies.declaration import Study
+from hil.reports.studies.declaration import Table as Published
+from hil.reports.studies.document import NONE, Picture, Table, number, percent
+from hil.reports.studies.estimate import Estimate
+
+Figures = Mapping[str, Any]  # figures and words by name; the JSON holds all of them
+
+
+def _any(value: Any) -> str:
+    """Write a figure by its type."""
+    if value is None or isinstance(value, str):
+        return NONE if value is None else value
+    if isinstance(value, Estimate):
+        return value.text
+    return f"{value:,}" if isinstance(value, int) else number(value)
+
+
+def _known(write: Callable[[Any], str]) -> Callable[[Any], str]:
+    """Return how to write a figure, or that there is none."""
+    return lambda value: NONE if value is None else write(value)
+
+
+_FORMATS: Mapping[str, Callable[[Any], str]] = {
+    "": _any,
+    "once": _any,
+    "short": _known(lambda found: found.short),
+    "ms": _known(lambda us: number(us / 1000)),
+    "s": _known(lambda us: number(us / 1e6)),
+    "whole": _known(lambda value: f"{value:,.0f}"),
+    "bytes": _known(lambda value: f"{value:,.1f}".removesuffix(".0")),
+    "signed": _known(lambda value: f"{value:+,}".replace("+0", "0")),
+    "share": percent,
+    "id": str,
+}
+
+
+def lay_out(
+    study: Study,
+    table_id: str,
+    lines: Sequence[Figures],
+    *,
+    notes: Sequence[str] = (),
+    picture: Picture | None = None,
+    more: Mapping[str, str] | None = None,
+    without: Collection[str] = (),
+    **words: object,
+) -> Table | None:
+    """Return a table of the lines; None without any.
+
+    ``more`` are columns besides the file's, ``without`` columns of its that are left out. ``words`` stand in
+    title and notes.
+    """
+    if not lines:
+        return None
+    layout = study.shown[table_id]
+    columns = {key: head for key, head in layout.columns.items() if _name(key) not in without} | (more or {})
+    rows = [_row(columns, line, before) for line, before in zip(lines, (None, *lines), strict=False)]
+    return Table(
+        table_id,
+        layout.title.format(**words),
+        tuple(columns.values()),
+        tuple(rows),
+        (*(note.format(**words) for note in layout.notes), *notes),
+        tuple({name: _data(value) for name, value in line.items()} for line in lines),
+        measured=layout.measured,
+        picture=picture,
+    )
+
+
+def _name(column: str) -> str:
+    return column.partition(".")[0]
+
+
+def _row(columns: Mapping[str, str], line: Figures, before: Figures | None) -> tuple[str, ...]:
+    """Return the cells; what a column shows once is not said again while it stays."""
+    once = [key for key in columns if key.endswith(".once")]
+    again = bool(before) and all(line.get(_name(key)) == (before or {}).get(_name(key)) for key in once)
+    return tuple(
+        "" if again and key in once else _FORMATS[key.partition(".")[2]](line.get(_name(key)))
+        for key in columns
+    )
+
+
+def _data(value: object) -> object:
+    return value.data if isinstance(value, Estimate) else value
+
+
+def published_table(
+    study: Study,
+    layout: str,
+    published: Published,
+    lines: Sequence[Figures],
+    notes: Sequence[str],
+    *,
+    without: Collection[str] = (),
+) -> Table:
+    """Return a published table beside ours, laid out as ``layout``; what is wrong with it comes first."""
+    table = lay_out(study, layout, lines, without=without, title=published.title)
+    assert table is not None
+    return replace(table, id=published.id, notes=(*notes, *table.notes))
