@@ -130,6 +130,11 @@ def row_notes(row: Row, run: BoardRun, *, measured: bool) -> list[str]:
     return notes
 
 
+def why_missing(run: BoardRun, row: Row) -> str:
+    """Return why nothing of ours compares with a row."""
+    return run.why_missing(row.ours) if row.ours else "nothing of ours compares"
+
+
 def _sentence(text: str) -> str:
     return text if text.endswith((".", "?", "!")) else f"{text}."
 

@@ -12,7 +12,7 @@ from hil.reports.studies.declaration import Table as Published
 from hil.reports.studies.document import NONE, Picture, Table, number, percent
 from hil.reports.studies.estimate import Estimate
 
-Figures = Mapping[str, Any]  # figures and words by name; the JSON holds all of them
+Figures = dict[str, Any]  # figures and words by name; the JSON holds all of them
 
 
 def _any(value: Any) -> str:
@@ -39,7 +39,7 @@ _FORMATS: Mapping[str, Callable[[Any], str]] = {
     "bytes": _known(lambda value: f"{value:,.1f}".removesuffix(".0")),
     "signed": _known(lambda value: f"{value:+,}".replace("+0", "0")),
     "share": percent,
-    "id": str,
+    "id": _known(str),
 }
 
 
@@ -50,7 +50,7 @@ def lay_out(
     *,
     notes: Sequence[str] = (),
     picture: Picture | None = None,
-    more: Mapping[str, str] | None = None,
+    more: dict[str, str] | None = None,
     without: Collection[str] = (),
     **words: object,
 ) -> Table | None:
@@ -101,9 +101,10 @@ def published_table(
     lines: Sequence[Figures],
     notes: Sequence[str],
     *,
+    more: dict[str, str] | None = None,
     without: Collection[str] = (),
 ) -> Table:
     """Return a published table beside ours, laid out as ``layout``; what is wrong with it comes first."""
-    table = lay_out(study, layout, lines, without=without, title=published.title)
+    table = lay_out(study, layout, lines, more=more, without=without, title=published.title)
     assert table is not None
     return replace(table, id=published.id, notes=(*notes, *table.notes))

@@ -17,8 +17,9 @@ from functools import cached_property
 from hil.metrics.stats import mean, quantile_interval
 from hil.model import RunRecord, Scalar
 from hil.reports.studies.declaration import Comparison, Row
-from hil.reports.studies.document import NONE, number
+from hil.reports.studies.document import NOT_MEASURED
 from hil.reports.studies.estimate import ALPHA, SHARES, Estimate, estimate, median
+from hil.reports.studies.layout import Figures
 from hil.reports.studies.records import BoardRun, boots, fact, rate_text, whole
 
 BENCH = "echo"
@@ -276,35 +277,24 @@ def _first_by_number(noted: Iterable[Noted]) -> dict[int, int]:
     return found
 
 
-def milliseconds(row: Row | None) -> str:
-    """Write a published number of seconds in ms."""
-    return NONE if row is None or row.published is None else number(1000 * row.published)
+def published_ms(row: Row | None) -> float | None:
+    """Return a published number of seconds in ms."""
+    return None if row is None or row.published is None else 1000 * row.published
 
 
-def echo_cells(found: Echoes) -> tuple[str, ...]:
-    """Return their way, p50 with its interval, p95, p99, n and lost, in ms."""
-    return (
-        number(found.theirs.as_published_ms),
-        found.p50().text,
-        found.quantile("p95").short,
-        found.quantile("p99").short,
-        str(found.n),
-        str(found.lost),
-    )
-
-
-def echo_data(found: Echoes) -> Mapping[str, object]:
-    """Return the same in numbers, in ms."""
+def echo_line(found: Echoes, missing: str = NOT_MEASURED) -> Figures:
+    """Return the figures of a row, in ms; ``missing`` stands for them where there are none."""
     theirs = found.theirs
     return {
+        "way": theirs.as_published_ms if found.n else missing,
         "their_way_ms": theirs.as_published_ms,
         "their_way_true_ms": theirs.true_ms,
         "wrong_unit_count": theirs.wrong_unit_count,
-        "p50": found.p50().data,
-        "p95": found.quantile("p95").data,
-        "p99": found.quantile("p99").data,
+        "p50": found.p50(),
+        "p95": found.quantile("p95"),
+        "p99": found.quantile("p99"),
         "n": found.n,
-        "lost": found.lost,
+        "lost": found.lost if found.n else None,
         "boots": found.boots,
     }
 
@@ -316,14 +306,6 @@ def rates_note(found: Iterable[Echoes]) -> list[str]:
         return []
     rates = ", ".join(rate_text(interval_us) for interval_us in intervals_us)
     return [f"ours: messages planned at {rates}, on average"]
-
-
-def their_note() -> str:
-    return (
-        "Their way: mean of the first boot's round trips from the sending, in whole ms, in R's units as they "
-        "come; message 000000, what had no echo and what took 0 ms left out. p50, p95, p99: from when the "
-        "message was planned to its whole echo; without an echo it counts as slower than all ('no echo')."
-    )
 
 
 def missing_notes(missing: Sequence[tuple[str, str]]) -> list[str]:

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 from hil.model import RunRecord
 from hil.network.ledger.files import Counts, counts_of, sentence_of, total_of
+from hil.reports.studies.declaration import Study
 from hil.reports.studies.document import NONE, Table, number
 from hil.reports.studies.estimate import median
+from hil.reports.studies.layout import lay_out
 from hil.reports.studies.mqtt_qos.echoes import BENCH, OK, Echoes, by_setting, others
 from hil.reports.studies.records import BoardRun, fact, rate_text, size_text, whole, word
 
@@ -67,41 +69,24 @@ def _outage(cause: str, records: Sequence[RunRecord]) -> Outage:
     )
 
 
-def connect_table(run: BoardRun) -> Table | None:
+def connect_table(study: Study, run: BoardRun) -> Table | None:
     """Return how long the client took to notice and to recover where packets of its connect were lost."""
-    rows, data = [], []
+    lines = []
     for (cause, setting), found in connect_outages(run).items():
         noticed, recovered = (times_text(ms, found.boots) for ms in (found.noticed_ms, found.recovered_ms))
-        tried = (NONE if found.attempts is None else f"{found.attempts:g}", number(found.longest_ms))
-        counts = (*tried, f"{found.outages - found.failed} of {found.outages}")
-        rows.append((CONNECT_CAUSES[cause], setting, noticed, recovered, *counts))
-        data.append(
-            {"cause": cause, "setting": setting}
+        tried = NONE if found.attempts is None else f"{found.attempts:g}"
+        lines.append(
+            {"lost": CONNECT_CAUSES[cause], "cause": cause, "setting": setting, "noticed": noticed}
+            | {
+                "recovered": recovered,
+                "tried": tried,
+                "of": f"{found.outages - found.failed} of {found.outages}",
+            }
             | {"noticed_ms": list(found.noticed_ms), "recovered_ms": list(found.recovered_ms)}
             | {"failed_attempts": found.attempts, "longest_attempt_ms": found.longest_ms}
             | {"outages": found.outages, "failed": found.failed}
         )
-    if not rows:
-        return None
-    notes = (
-        "Each outage ends the connection and then drops the packet named, until it ends; the client "
-        "tries again by itself. noticed: from the last message that was acknowledged to the client's own "
-        "word that it is disconnected; recovered: from the end of the outage to the next message "
-        "acknowledged; failed attempts: connects that came to nothing, mean; the longest of them",
-        "the study's client, paho on Python 2, froze in connect() or ended with 'Interrupted system call'",
-    )
-    columns = (
-        "lost",
-        "outage / timeout, ms",
-        "noticed",
-        "recovered",
-        "failed attempts",
-        "the longest",
-        "outages recovered",
-    )
-    return Table(
-        "connect", "Recovery after lost packets of a connect, ms", columns, tuple(rows), notes, tuple(data)
-    )
+    return lay_out(study, "connect", lines)
 
 
 def times_text(times_ms: Sequence[float], boots: Sequence[int]) -> str:
@@ -123,33 +108,20 @@ def ordering(run: BoardRun) -> dict[tuple[object, ...], Echoes]:
 _USUAL_ORDER = (0, 20, 1, 0)
 
 
-def order_table(run: BoardRun) -> Table | None:
+def order_table(study: Study, run: BoardRun) -> Table | None:
     """Return order, duplicates and losses by messages in flight, session and cuts."""
-    rows, data = [], []
+    lines = []
     for key, own in ordering(run).items():
         inflight, broker_inflight, clean, cut_ms, qos, size, interval_us = (int(str(one)) for one in key)
-        late, again = out_of_order(own), duplicates(own)
-        name = f"QoS {qos}, {size_text(size)}, {rate_text(interval_us)}"
-        session = "new" if clean else "kept"
-        cuts = f"each {cut_ms / 1000:g} s" if cut_ms else "none"
-        flight = f"{inflight or 'any'} / {broker_inflight or 'any'}"
-        counts = (str(late), str(again), f"{own.lost} of {own.n}")
-        rows.append((name, flight, session, cuts, own.p50().text, *counts))
-        data.append(
-            {"qos": qos, "payload_bytes": size, "interval_us": interval_us, "inflight": inflight}
-            | {"broker_inflight": broker_inflight, "clean_session": clean, "cut_every_ms": cut_ms}
-            | {"p50": own.p50().data, "out_of_order": late, "duplicates": again, "lost": own.lost, "n": own.n}
-        )
-    if not rows:
-        return None
-    notes = (
-        "in flight: messages unacknowledged that the board / the broker allows. session: kept where "
-        "clean_session is 0. cuts: the board's connection is reset so often. out of order: echoes that "
-        "came after one of a later message; twice: messages whose echo came more than once. All are told "
-        "by the number in the payload",
-    )
-    columns = ("", "in flight", "session", "cuts", "p50, ms", "out of order", "twice", "lost")
-    return Table("order", "Order and duplicates", columns, tuple(rows), notes, tuple(data))
+        case = {"qos": qos, "payload_bytes": size, "interval_us": interval_us, "inflight": inflight}
+        case |= {"broker_inflight": broker_inflight, "clean_session": clean, "cut_every_ms": cut_ms}
+        words = {"name": f"QoS {qos}, {size_text(size)}, {rate_text(interval_us)}"}
+        words |= {"flight": f"{inflight or 'any'} / {broker_inflight or 'any'}"}
+        words |= {"session": "new" if clean else "kept", "gone": f"{own.lost} of {own.n}"}
+        words |= {"cuts": f"each {cut_ms / 1000:g} s" if cut_ms else "none"}
+        found = {"p50": own.p50(), "out_of_order": out_of_order(own), "duplicates": duplicates(own)}
+        lines.append({**words, **case, **found, "lost": own.lost, "n": own.n})
+    return lay_out(study, "order", lines)
 
 
 def out_of_order(found: Echoes) -> int:
@@ -225,40 +197,26 @@ def broker_faults(run: BoardRun) -> list[BrokerFault]:
     return found
 
 
-def broker_table(run: BoardRun) -> Table | None:
+def broker_table(study: Study, run: BoardRun) -> Table | None:
     """Return what became of the messages where the broker was in trouble."""
-    rows, data = [], []
+    lines = []
     for one in broker_faults(run):
-        ledger, recovery, dropped = one.ledger, one.fact("recovery_us"), one.fact("broker_dropped_messages")
-        sent, lost = (str(ledger.sent), str(ledger.lost_count)) if ledger else (NONE, NONE)
-        recovered = NONE if recovery is None else recovery_text(recovery)
-        where = sentence_of(ledger).partition(": ")[2] if ledger and ledger.lost_count else NONE
+        ledger, recovery = one.ledger, one.fact("recovery_us")
         name = one.fault.replace("_", " ") + (f", queue of {one.queue}" if one.queue < _USUAL_QUEUE else "")
-        again = str(ledger.duplicates) if ledger else NONE
-        rows.append(
-            (name, one.persistence, str(one.qos), sent, lost, again, number(one.slowest_ms), recovered, where)
-        )
-        data.append(
-            {"fault": one.fault, "persistence": one.persistence, "qos": one.qos, "broker_queue": one.queue}
-            | {"sent": ledger and ledger.sent, "lost": ledger and ledger.lost_count, "recovery_us": recovery}
-            | {"dropped_by_broker": dropped, "fault_us": one.fact("fault_us")}
+        where = sentence_of(ledger).partition(": ")[2] if ledger and ledger.lost_count else NONE
+        lines.append(
+            {"name": name, "fault": one.fault, "persistence": one.persistence, "qos": one.qos}
+            | {
+                "broker_queue": one.queue,
+                "sent": ledger and ledger.sent,
+                "lost": ledger and ledger.lost_count,
+            }
             | {"duplicates": ledger and ledger.duplicates, "slowest_ms": one.slowest_ms, "where": where}
+            | {"recovered": NONE if recovery is None else recovery_text(recovery), "recovery_us": recovery}
+            | {"dropped_by_broker": one.fact("broker_dropped_messages"), "fault_us": one.fact("fault_us")}
         )
-    if not rows:
-        return None
-    length = sorted({whole(record, "fault_ms") for one in broker_faults(run) for record in one.records})
-    notes = (
-        "kill: the broker is killed and started again; stall: it is stopped by a signal and goes on; "
-        "slow disk: what it persists takes long, by a simulated disk, for the whole case; flood: another "
-        "client sends as fast as it can; subscriber away: nobody reads, so the broker's queue fills. A "
-        f"fault takes {' or '.join(f'{ms:,}' for ms in length)} ms",
-        "persistence: off; on: the broker writes now and then; each: after each change. slowest: the "
-        "longest from a message's plan to its acknowledgement (QoS 0: to the call's return), in ms; "
-        "recovered: from the fault's end to the first message that came and was planned after it began, "
-        "in ms. Who owns a loss: docs/explain/loss-ledger.md",
-    )
-    columns = ("fault", "persistence", "QoS", "sent", "lost", "twice", "slowest", "recovered", "where")
-    return Table("broker", "Messages through a broker in trouble", columns, tuple(rows), notes, tuple(data))
+    lengths = sorted({whole(record, "fault_ms") for one in broker_faults(run) for record in one.records})
+    return lay_out(study, "broker", lines, lengths=" or ".join(f"{ms:,}" for ms in lengths))
 
 
 def recovery_text(recovery_us: float) -> str:

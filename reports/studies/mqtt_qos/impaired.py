@@ -6,11 +6,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from hil.model import RunRecord, Scalar
-from hil.reports.studies.comparison import table_notes
+from hil.reports.studies.comparison import corrected_text, published_text, table_notes, why_missing
 from hil.reports.studies.declaration import Row, Study
-from hil.reports.studies.document import NONE, NOT_MEASURED, Line, Picture, Table, number
+from hil.reports.studies.document import NONE, NOT_MEASURED, Line, Picture, Table
+from hil.reports.studies.layout import Figures, published_table
 from hil.reports.studies.mqtt_qos.echoes import (
     BENCH,
     NO_ECHOES,
@@ -18,28 +20,21 @@ from hil.reports.studies.mqtt_qos.echoes import (
     Echoes,
     by_setting,
     difftime_number,
-    echo_cells,
-    echo_data,
-    milliseconds,
+    echo_line,
     missing_notes,
     others,
+    published_ms,
     rates_note,
     selected,
 )
 from hil.reports.studies.records import BoardRun, fact, rate_text, size_text, whole, word
 
-_Lines = list[tuple[tuple[str, ...], dict[str, object]]]
 _LIMITS = ("rate_up_kbit", "rate_down_kbit")
 _LOSSES = ("loss_up_ppm", "loss_down_ppm")
 _PATTERN = "loss_pattern"
 _FALL_MS = 1000.0  # what a round trip must be faster than the one before it to count as a collapse
 _GROWN = 4.0  # times the first round trips: a queue grows
 _FEW = 5
-_GIVES_UP = (
-    "connects: how often the board connected, in a case. esp-mqtt gives up a connection on which a message "
-    "that comes in stands still for a second (its poll), or that takes nothing for its network timeout; at "
-    "QoS 0 what is under way then is gone, so one gap may leave a whole row without an echo"
-)
 _MINUTE_MS = 60_000
 
 
@@ -58,69 +53,52 @@ def lossy(run: BoardRun) -> list[RunRecord]:
 def bandwidth_table(study: Study, run: BoardRun) -> Table:
     """Return each limit and QoS: published and true, then ours at each rate of messages."""
     published = study.table("bandwidth")
-    lines: list[tuple[tuple[int, int], _Lines]] = []
+    lines: list[Figures] = []
     missing = []
     known: set[int] = set()
     for row in published.rows:
         ours = selected(run, row.ours)
         known |= set(map(id, ours.records))
-        true = NONE if row.published is None else number(1000 * (row.corrected or row.published))
-        head: tuple[str, ...] = (*_limit_cells(row), milliseconds(row), true)
-        numbers = {"label": row.label, "published_ms": _ms(row.published), "true_ms": _ms(row.corrected)}
-        found = _at_each_rate(ours, head, numbers)
-        if not found:
-            found = [((*head, NOT_MEASURED, *[NONE] * 2, "0", NONE), {**numbers, **echo_data(NO_ECHOES)})]
-            missing.append((row.label, run.why_missing(row.ours) if row.ours else "nothing compares"))
-        lines.append((_limit_of(row), found))
+        kbit, qos = _limit_of(row)
+        true = None if row.published is None else 1000 * (row.corrected or row.published)
+        head: Figures = {"label": row.label, "published_ms": published_ms(row), "true": true}
+        head |= {"true_ms": None if row.corrected is None else 1000 * row.corrected}
+        head |= {"limit": row.label.partition(",")[0], "kbit": f"{kbit:,}", "qos": qos, "order": (kbit, qos)}
+        lines += _at_each_rate(ours, head) or [{**head, **echo_line(NO_ECHOES)}]
+        missing += [] if ours.n else [(row.label, why_missing(run, row))]
     rest = [record for record in limited(run) if id(record) not in known]
-    for (up, down, qos, _size), own in by_setting(rest, *_LIMITS, "qos", "payload_bytes").items():
-        head = (_rate_of(int(str(up)), int(str(down))), f"{up}" if up == down else f"{up}/{down}", str(qos))
-        numbers = {"label": f"{up} kbit/s up, {down} down, QoS {qos}"}
-        key = (int(str(up)), int(str(qos)))
-        lines.append((key, _at_each_rate(own, (*head, NONE, NONE), numbers)))
-    lines.sort(key=lambda one: one[0])
-    rows, data = zip(*(line for _, found in lines for line in found), strict=True)
-    notes = [
-        *table_notes(published),
-        "limit: KB/s and MB/s are thousands and millions of bytes a second, as tc's kbps and mbps in the "
-        "study; beside it the same in kbit/s. Ours is set for each direction of the board's link, so a "
-        "message and its echo each cross it once",
-        "true: the published mean without the error of units, from the study's own logs",
-        *missing_notes(missing),
-    ]
-    columns = ("limit", "kbit/s", "QoS", "published", "true", "ours, their way", "p50", "p95", "n", "lost")
-    title = "Round trip of 10 KB under a bandwidth limit, ms"
-    picture = fin_picture(run)
-    return Table("bandwidth", title, columns, rows, tuple(notes), data, picture=picture)
+    for (up, down, level, _size), own in by_setting(rest, *_LIMITS, "qos", "payload_bytes").items():
+        head = {
+            "label": f"{up} kbit/s up, {down} down, QoS {level}",
+            "kbit": f"{up}" if up == down else f"{up}/{down}",
+        }
+        head |= {
+            "limit": _rate_of(int(str(up)), int(str(down))),
+            "qos": level,
+            "order": (int(str(up)), int(str(level))),
+        }
+        lines += _at_each_rate(own, head)
+    lines.sort(key=lambda line: line["order"])
+    found = published_table(study, "bandwidth", published, lines, table_notes(published))
+    return replace(found, notes=(*found.notes, *missing_notes(missing)), picture=fin_picture(run))
 
 
-def _at_each_rate(ours: Echoes, head: tuple[str, ...], numbers: Mapping[str, object]) -> _Lines:
-    """Return a row of ours for each rate of messages; the study's mean is one over all of them."""
+def _at_each_rate(ours: Echoes, head: Figures) -> list[Figures]:
+    """Return a line of ours for each rate of messages; the study's mean is one over all of them."""
     rates = by_setting(ours.records, RATE_US)
-    found: _Lines = []
+    limit = head["limit"]
+    found: list[Figures] = []
     for (interval_us,), own in reversed(rates.items()):
-        cells = echo_cells(own)
-        at = f"at {rate_text(int(str(interval_us)))}" if len(rates) > 1 else ""
-        row = (f"{head[0]} {at}".strip(), *head[1:], *cells[:3], *cells[4:])
-        found.append((row, {**numbers, "interval_us": interval_us, **echo_data(own)}))
-        head = ("", *[""] * (len(head) - 1))
+        at = f"{limit} at {rate_text(int(str(interval_us)))}".strip() if len(rates) > 1 else limit
+        found.append({**head, "limit": at, "interval_us": interval_us, **echo_line(own)})
+        limit = ""
     return found
-
-
-def _ms(seconds: float | None) -> float | None:
-    return None if seconds is None else 1000 * seconds
 
 
 def _limit_of(row: Row) -> tuple[int, int]:
     """Return limit in kbit/s and QoS, the table's order."""
     case = row.ours.case if row.ours else {}
     return int(str(case.get("rate_up_kbit", (0,))[0])), int(str(case.get("qos", (0,))[0]))
-
-
-def _limit_cells(row: Row) -> tuple[str, str, str]:
-    """Return limit, the same in kbit/s, and QoS."""
-    kbit, qos = _limit_of(row)
-    return row.label.partition(",")[0], f"{kbit:,}", str(qos)
 
 
 def _rate_of(up_kbit: int, down_kbit: int) -> str:
@@ -135,66 +113,47 @@ def speed_text(kbit: int) -> str:
 def observation_table(study: Study, run: BoardRun) -> Table:
     """Return how many messages had an echo at each rate, published and ours."""
     published = study.table("observations")
-    rows, data, notes = [], [], table_notes(published)
+    lines = []
     for row in published.rows:
         ours = selected(run, row.ours)
-        corrected = NONE if row.corrected is None else f"{row.corrected:,g}"
-        mine = f"{ours.answered} of {ours.n}" if ours.n else NOT_MEASURED
-        rows.append((row.label, f"{row.published:,g} of {row.of}", corrected, mine))
-        data.append(
-            {"label": row.label, "published": row.published, "of": row.of, "corrected": row.corrected}
-            | {"ours": ours.answered, "ours_of": ours.n}
-        )
-    notes += [f"{row.label}: {row.why}." for row in published.rows if row.why]
+        line = {"label": row.label, "published": row.published, "of": row.of, "corrected": row.corrected}
+        line |= {
+            "shown": published_text(row),
+            "right": corrected_text(row),
+            "ours": ours.answered,
+            "ours_of": ours.n,
+        }
+        lines.append(line | {"mine": f"{ours.answered} of {ours.n}" if ours.n else NOT_MEASURED})
+    notes = [*table_notes(published), *(f"{row.label}: {row.why}." for row in published.rows if row.why)]
     notes += [f"at 100/s: {row.defect}." for row in published.rows[:3] if row.defect]
-    columns = ("", "published", "corrected", "ours")
-    return Table("observations", published.title, columns, tuple(rows), tuple(notes), tuple(data))
+    return published_table(study, "observations", published, lines, notes)
 
 
 def loss_table(study: Study, run: BoardRun) -> Table:
     """Return each loss rate and QoS: published, then ours by pattern and direction."""
     published = study.table("loss")
-    rows, data, missing = [], [], []
+    lines: list[Figures] = []
+    missing = []
     known: set[int] = set()
     for row in published.rows:
         ours = selected(run, row.ours)
         known |= set(map(id, ours.records))
-        head = (row.label, milliseconds(row), f"{row.n} of {published.n}")
-        numbers = {"label": row.label, "published_ms": _ms(row.published), "published_n": row.n}
-        for (pattern,), own in reversed(by_setting(ours.records, _PATTERN).items()):
-            rows.append((*head, str(pattern), *_loss_cells(own)))
-            data.append({**numbers, "pattern": pattern, "connects": _connects(own), **echo_data(own)})
-            head = ("", "", "")
+        head = {"label": row.label, "published_ms": published_ms(row), "published_n": row.n}
+        head["shown_n"] = f"{row.n} of {published.n}"
+        patterns = reversed(by_setting(ours.records, _PATTERN).items())
+        lines += [{**head, **_loss_line(own, str(pattern))} for (pattern,), own in patterns]
         if not ours.n:
-            rows.append((*head, NOT_MEASURED, *[NONE] * 3, "0", NONE))
-            data.append({**numbers, "pattern": None, "connects": [], **echo_data(NO_ECHOES)})
-            missing.append((row.label, run.why_missing(row.ours) if row.ours else "nothing compares"))
+            empty: Figures = {"pattern": None, "pattern_shown": NOT_MEASURED, "connects": [], "answered": "0"}
+            lines.append({**head, **echo_line(NO_ECHOES, NONE), **empty})
+            missing.append((row.label, why_missing(run, row)))
     for key, own in _unpublished(run, known).items():
         up, down, pattern, size, qos = map(str, key)
         label = f"↑ {int(up) / 1e4:g} %, ↓ {int(down) / 1e4:g} %, {size_text(int(size))}, QoS {qos}"
-        rows.append((label, NONE, NONE, pattern, *_loss_cells(own)))
-        data.append({"label": label, "pattern": pattern, "connects": _connects(own), **echo_data(own)})
-    notes = [
-        *table_notes(published),
-        *_hops(run),
-        *_bursts(run),
-        _GIVES_UP,
-        *rates_note([Echoes(tuple(lossy(run)))]),
-        *missing_notes(missing),
-    ]
-    columns = (
-        "",
-        "published",
-        "answered",
-        "pattern",
-        "ours, their way",
-        "p50",
-        "p95",
-        "answered",
-        "connects",
-    )
-    title = "Round trip of 10 KB under loss, ms"
-    return Table("loss", title, columns, tuple(rows), tuple(notes), tuple(data))
+        lines.append({"label": label, **_loss_line(own, pattern)})
+    notes = [*table_notes(published), *_hops(run), *_bursts(run)]
+    found = published_table(study, "loss", published, lines, notes)
+    more = (*rates_note([Echoes(tuple(lossy(run)))]), *missing_notes(missing))
+    return replace(found, notes=(*found.notes, *more))
 
 
 def _unpublished(run: BoardRun, known: set[int]) -> Mapping[tuple[Scalar, ...], Echoes]:
@@ -202,9 +161,10 @@ def _unpublished(run: BoardRun, known: set[int]) -> Mapping[tuple[Scalar, ...], 
     return by_setting(rest, *_LOSSES, _PATTERN, "payload_bytes", "qos")
 
 
-def _loss_cells(found: Echoes) -> tuple[str, ...]:
-    theirs, p50, p95, *_ = echo_cells(found)
-    return (theirs, p50, p95, f"{found.answered} of {found.n}", _connects_text(found))
+def _loss_line(found: Echoes, pattern: str) -> Figures:
+    told = {"answered": f"{found.answered} of {found.n}", "connects_shown": _connects_text(found)}
+    told |= {"pattern": pattern, "pattern_shown": pattern}
+    return {**told, "connects": _connects(found), **echo_line(found)}
 
 
 def _connects(found: Echoes) -> list[int]:

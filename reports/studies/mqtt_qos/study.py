@@ -15,6 +15,7 @@ from hil.reports.studies.claims import claim_table
 from hil.reports.studies.comparison import plain_table
 from hil.reports.studies.declaration import Study
 from hil.reports.studies.document import NONE, Section, Table, number
+from hil.reports.studies.layout import lay_out
 from hil.reports.studies.mqtt_qos.claims import CHECKS, LEVELS, STATISTICS, at_limit, at_loss
 from hil.reports.studies.mqtt_qos.echoes import (
     BENCH,
@@ -22,7 +23,6 @@ from hil.reports.studies.mqtt_qos.echoes import (
     by_setting,
     in_ms,
     others,
-    their_note,
 )
 from hil.reports.studies.mqtt_qos.faults import (
     CONNECT_CAUSES,
@@ -110,62 +110,22 @@ def paths(run: BoardRun) -> list[Path]:
     ]
 
 
-def path_table(run: BoardRun) -> Table | None:
+def path_table(study: Study, run: BoardRun) -> Table | None:
     """Return what is expected, what the capture shows of waiting, and what was measured, in ms."""
-    rows, data = [], []
+    lines = []
     for path in paths(run):
         down, longest = path.echoes.fact(_DOWN.format("p50")), path.echoes.most(_DOWN.format("max"))
-        at_echo = path.echoes.most("broker_out_ack_delay_max_us")
-        crossings = len(CROSSINGS[path.qos])
-        found = path.echoes.round_trip()
-        waits = " / ".join(_ms(one) for one in (down, longest, at_echo))
-        rows.append(
-            (
-                f"QoS {path.qos}",
-                path.named,
-                f"{crossings / 2:g}",
-                number(path.expected_ms),
-                waits,
-                found.text,
-                number(path.difference_ms),
-                str(path.echoes.n),
-            )
+        at_echo, crossings = path.echoes.most("broker_out_ack_delay_max_us"), len(CROSSINGS[path.qos])
+        lines.append(
+            {"label": f"QoS {path.qos}", "qos": path.qos, "nodelay_at": path.named, "delay_us": path.delay_us}
+            | {"crossings": crossings, "round_trips": f"{crossings / 2:g}", "expected_ms": path.expected_ms}
+            | {"waits": " / ".join(map(_ms, (down, longest, at_echo))), "p50": path.echoes.round_trip()}
+            | {"difference_ms": path.difference_ms, "ack_delay_down_p50_us": down}
+            | {"ack_delay_down_max_us": longest, "ack_delay_echo_max_us": at_echo, "n": path.echoes.n}
         )
-        data.append(
-            {"qos": path.qos, "nodelay_at": path.named, "delay_us": path.delay_us, "crossings": crossings}
-            | {"expected_ms": path.expected_ms, "p50": found.data, "difference_ms": path.difference_ms}
-            | {"ack_delay_down_p50_us": down, "ack_delay_down_max_us": longest}
-            | {"ack_delay_echo_max_us": at_echo}
-        )
-    if not rows:
-        return None
-    delays = sorted({path.delay_us for path in paths(run)})
+    delays = " or ".join(number(us / 1000) for us in sorted({path.delay_us for path in paths(run)}))
     steps = "; ".join(f"QoS {qos}: {', '.join(steps)}" for qos, steps in CROSSINGS.items())
-    notes = (
-        "expected: the packets that must cross between board and broker, one after another, each in "
-        f"{' or '.join(number(us / 1000) for us in delays)} ms. {steps}. The broker hands a message of "
-        "QoS 2 on at PUBREL, the board takes the echo at PUBLISH; echo and broker share a host, where "
-        "nothing is delayed",
-        "p50: the round trip from the sending. difference: what it takes besides, which is Nagle's "
-        "algorithm where TCP_NODELAY is not set (a small segment waits until the one before is "
-        "acknowledged), what hosts and programs take, and the firmware",
-        "ACK delay: from a data segment to its acknowledgement, as captured: broker to board, p50 and "
-        "longest; broker to echo, longest. Where the broker has Nagle's algorithm, the echo's PUBLISH "
-        "follows a PUBACK or PUBCOMP and waits for the acknowledgement of that, which the board's TCP "
-        "delays; at QoS 2 the same happens between broker and echo. Such a wait takes the delayed "
-        "acknowledgement (40 ms and more on Linux) and two crossings besides",
-    )
-    columns = (
-        "",
-        "TCP_NODELAY at",
-        "round trips",
-        "expected",
-        "ACK delay: p50 / longest / echo",
-        "p50",
-        "difference",
-        "n",
-    )
-    return Table("path", "Expected and measured round trip, ms", columns, tuple(rows), notes, tuple(data))
+    return lay_out(study, "path", lines, delays=delays, steps=steps)
 
 
 _DOWN = "ap_down_ack_delay_{}_us"
@@ -184,24 +144,31 @@ _OUR_WAY = (
 )
 
 
+_THEIR_WAY = (
+    "Their way: mean of the first boot's round trips from the sending, in whole ms, in R's units as they "
+    "come; message 000000, what had no echo and what took 0 ms left out. p50, p95, p99: from when the "
+    "message was planned to its whole echo; without an echo it counts as slower than all ('no echo')."
+)
+
+
 def sections_of(study: Study, run: BoardRun) -> list[Section]:
     """Return the sections; a case that is missing leaves its row and says why."""
     remark = _OUR_WAY.format(peer=echo_peer(run))
     return [
         Section(
             "Round trip by QoS and payload",
-            (remark, their_note()),
-            _some(payload_table(study, run), not_run_table(run)),
+            (remark, _THEIR_WAY),
+            _some(payload_table(study, run), not_run_table(study, run)),
         ),
-        *_section("Rates", rate_table(run)),
+        *_section("Rates", rate_table(study, run)),
         Section("Bandwidth", tables=(bandwidth_table(study, run), observation_table(study, run))),
         Section("Loss", tables=(loss_table(study, run),)),
-        *_section("Where the round trip goes", path_table(run)),
+        *_section("Where the round trip goes", path_table(study, run)),
         *_section("On the wire", message_table(study, run), connection_table(study, run)),
-        *_section("Bundling", bundling_table(run), first_segment_table(run)),
-        *_section("Lost packets of a connect", connect_table(run)),
-        *_section("Order and duplicates", order_table(run)),
-        *_section("A broker in trouble", broker_table(run)),
+        *_section("Bundling", bundling_table(study, run), first_segment_table(study, run)),
+        *_section("Lost packets of a connect", connect_table(study, run)),
+        *_section("Order and duplicates", order_table(study, run)),
+        *_section("A broker in trouble", broker_table(study, run)),
         *(
             Section(f"Question: {question}", answers=said)
             for question, said in zip(study.questions, answers(run), strict=True)

@@ -7,22 +7,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hil.model import NotRun, RunRecord, bench_of, parameters_in
-from hil.reports.studies.comparison import corrected_text, table_notes
+from hil.reports.studies.comparison import corrected_text, table_notes, why_missing
 from hil.reports.studies.declaration import Row, Study
 from hil.reports.studies.declaration import Table as Published
 from hil.reports.studies.document import NONE, NOT_MEASURED, Table, number
+from hil.reports.studies.layout import Figures, lay_out, published_table
 from hil.reports.studies.mqtt_qos.echoes import (
     BENCH,
     NO_ECHOES,
     RATE_US,
     Echoes,
     by_setting,
-    echo_cells,
-    echo_data,
-    milliseconds,
+    echo_line,
     missing_notes,
     others,
     plain,
+    published_ms,
     rates_note,
     selected,
 )
@@ -89,33 +89,25 @@ def message_table(study: Study, run: BoardRun) -> Table:
     """Return bytes for a message by QoS and payload, beside what was published for any payload."""
     published = study.table("overhead-message")
     theirs = {row.label: row for row in published.rows}
-    rows, data = [], []
+    lines: list[Figures] = []
     for qos in _ANSWERS:
+        rows = (theirs.get(f"QoS {qos}, what answers: {what}") for what in ("MQTT", "frames"))
+        head = {
+            "label": f"QoS {qos}",
+            "qos": qos,
+            "shown": _pair(*(row.published if row else None for row in rows)),
+        }
         sizes = {size: found for (size, level), found in by_payload(run).items() if level == qos}
-        mqtt, frames = (theirs.get(f"QoS {qos}, what answers: {what}") for what in ("MQTT", "frames"))
-        head = (f"QoS {qos}", _pair(*(row.published if row else None for row in (mqtt, frames))))
         costs = {size: cost_of(found, qos) for size, found in sizes.items()}
-        known = {size: cost for size, cost in costs.items() if cost.besides is not None}
-        if not known:
-            rows.append((*head, NOT_MEASURED, *[NONE] * 4))
-        for size, cost in known.items():
-            ours = _pair(cost.answers_mqtt, cost.answers_frames)
-            rest = (cost.acks, cost.publish_header, cost.besides)
-            rows.append((*head, size_text(size), ours, *map(number, rest)))
-            data.append({"qos": qos, "payload_bytes": size, **vars(cost)})
-            head = ("", "")
-    notes = [*table_notes(published), *_header_note(theirs.get("PUBLISH without message")), _COST_NOTE]
-    columns = ("", "published", "payload", "their way", "ACKs alone", "PUBLISH header", "besides payload")
-    title = "What answers a message: MQTT / frames, bytes"
-    return Table("overhead-message", title, columns, tuple(rows), tuple(notes), tuple(data))
-
-
-_COST_NOTE = (
-    "ours: from the capture at the access point, mean over messages and their echoes. their way: PUBACK, "
-    "PUBREC, PUBREL and PUBCOMP, then the same as frames of their own; at QoS 0 one TCP acknowledgement. "
-    "ACKs alone: TCP acknowledgements that carry nothing, for a message; several segments may share one. "
-    "besides payload: all frames of a message less its payload"
-)
+        known = [
+            {**head, "payload_bytes": size, "payload": size_text(size), **vars(cost)}
+            | {"ours": _pair(cost.answers_mqtt, cost.answers_frames)}
+            for size, cost in costs.items()
+            if cost.besides is not None
+        ]
+        lines += known or [{**head, "payload_bytes": None, "payload": NOT_MEASURED}]
+    notes = [*table_notes(published), *_header_note(theirs.get("PUBLISH without message"))]
+    return published_table(study, "overhead-message", published, lines, notes)
 
 
 def _header_note(row: Row | None) -> list[str]:
@@ -141,22 +133,15 @@ def connection_table(study: Study, run: BoardRun) -> Table | None:
         for (transport,), found in by_setting(undisturbed(run), "transport").items()
         if found.fact("overhead_connections_count")
     }
-    if not transports:
-        return None
-    rows, data = [], []
+    lines: list[Figures] = []
     for name, parts in _CONNECTION.items():
         found = {transport: _a_connection(own, parts) for transport, own in transports.items()}
-        if not any(found.values()) and name not in theirs:
-            continue
-        rows.append((name, _bytes(theirs.get(name)), *map(_bytes, found.values())))
-        data.append({"part": name, "published": theirs.get(name), "ours": found})
-    notes = (
-        *table_notes(published),
-        "ours: bytes of whole frames, mean over the connections of the board that the access point saw. "
-        "Its client id is as long as it is, and it subscribes, which the study's captured client did not",
-    )
-    columns = ("", "published", *(f"ours, {transport}" for transport in transports))
-    return Table("overhead-connection", "Bytes for a connection", columns, tuple(rows), notes, tuple(data))
+        if any(found.values()) or name in theirs:
+            lines.append({"part": name, "published": theirs.get(name), "ours": found, **found})
+    more = {f"{transport}.bytes": f"ours, {transport}" for transport in transports}
+    if not transports:
+        return None
+    return published_table(study, "overhead-connection", published, lines, table_notes(published), more=more)
 
 
 def undisturbed(run: BoardRun) -> list[RunRecord]:
@@ -179,9 +164,9 @@ def _a_connection(found: Echoes, parts: tuple[str, ...]) -> float | None:
 WAYS = {"board → broker": "ap_up_", "broker → board": "ap_down_", "broker → echo": "broker_out_"}
 
 
-def bundling_table(run: BoardRun) -> Table | None:
+def bundling_table(study: Study, run: BoardRun) -> Table | None:
     """Return how many packets share a segment, by QoS and where TCP_NODELAY is set."""
-    rows, data = [], []
+    lines = []
     records = [record for record in undisturbed(run) if word(record, "transport") == "tcp"]
     for (qos, *switches), own in by_setting(records, "qos", "nodelay", "broker_nodelay").items():
         for way, prefix in WAYS.items():
@@ -190,25 +175,12 @@ def bundling_table(run: BoardRun) -> Table | None:
             )
             if not publishes or not segments:
                 continue
-            most = [
-                own.most(f"{prefix}{kind}_per_segment_max") for kind in ("publishes", "pubrels", "pubcomps")
-            ]
             nodelay = " / ".join("on" if switch else "off" for switch in switches)
-            counts = (f"{publishes:,.0f}", f"{segments:,.0f}", *map(_bytes, most))
-            rows.append((f"QoS {qos}", nodelay, way, *counts))
-            data.append(
-                {"qos": qos, "nodelay": nodelay, "way": way, "publishes": publishes, "segments": segments}
-                | dict(zip(("publishes_max", "pubrels_max", "pubcomps_max"), most, strict=True))
-            )
-    if not rows:
-        return None
-    notes = (
-        "TCP_NODELAY: at the board / at the broker; without limits, losses and cuts. segments: those in "
-        "which a PUBLISH ends. most: the most of a kind that end in one segment. The study's captures have "
-        "7 PUBLISH in one at QoS 0; at QoS 2 never two, but PUBREL and PUBCOMP share segments",
-    )
-    columns = ("", "TCP_NODELAY", "way", "PUBLISH", "segments", "most PUBLISH", "most PUBREL", "most PUBCOMP")
-    return Table("bundling", "Packets that share a segment", columns, tuple(rows), notes, tuple(data))
+            line = {"label": f"QoS {qos}", "qos": qos, "nodelay": nodelay, "way": way, "publishes": publishes}
+            kinds = ("publishes", "pubrels", "pubcomps")
+            most = {f"{kind}_max": own.most(f"{prefix}{kind}_per_segment_max") for kind in kinds}
+            lines.append({**line, "segments": segments, **most})
+    return lay_out(study, "bundling", lines)
 
 
 def first_segments(run: BoardRun) -> dict[int, tuple[float, float]]:
@@ -221,18 +193,18 @@ def first_segments(run: BoardRun) -> dict[int, tuple[float, float]]:
     return found
 
 
-def first_segment_table(run: BoardRun) -> Table | None:
+def first_segment_table(study: Study, run: BoardRun) -> Table | None:
     """Return the first segments of messages that need several, where the capture tells them."""
-    found = first_segments(run)
-    if not found:
-        return None
-    rows = tuple((size_text(size), number(first), number(most)) for size, (first, most) in found.items())
-    data = tuple(
-        {"payload_bytes": size, "first_segment_bytes": first, "largest_bytes": most}
-        for size, (first, most) in found.items()
-    )
-    columns = ("payload", "first segment, p50", "largest segment")
-    return Table("first-segments", "First segments of long messages, bytes", columns, rows, (), data)
+    lines = [
+        {
+            "payload": size_text(size),
+            "payload_bytes": size,
+            "first_segment_bytes": first,
+            "largest_bytes": most,
+        }
+        for size, (first, most) in first_segments(run).items()
+    ]
+    return lay_out(study, "first-segments", lines)
 
 
 NO_MEMORY = "not run: memory"
@@ -248,35 +220,30 @@ def usual_rate(found: Echoes) -> Echoes:
 
 def payload_table(study: Study, run: BoardRun) -> Table:
     """Return each payload and QoS: published with either broker, then ours."""
-    pi, desktop = study.table("payload-pi"), study.table("payload-desktop")
+    both = desktop, pi = study.table("payload-desktop"), study.table("payload-pi")
     slow = {row.label: row for row in pi.rows}
-    rows, data, missing, shown = [], [], [], []
+    lines, missing, shown = [], [], []
     for row in desktop.rows:
-        with_pi = slow.get(row.label)
         ours = usual_rate(selected(run, row.ours))
         shown.append(ours)
-        head = (row.label, milliseconds(with_pi), milliseconds(row))
-        published = {"label": row.label, "published_pi_ms": _ms(with_pi), "published_desktop_ms": _ms(row)}
-        if ours.n:
-            rows.append((*head, *echo_cells(ours)))
-        else:
-            why = run.why_missing(row.ours) if row.ours else "nothing of ours compares"
-            rows.append((*head, NO_MEMORY if _LIMIT in why else NOT_MEASURED, *[NONE] * 3, "0", NONE))
-            missing.append((row.label, why))
-        data.append({**published, **echo_data(ours)})
+        published = {
+            "published_pi_ms": published_ms(slow.get(row.label)),
+            "published_desktop_ms": published_ms(row),
+        }
+        why = why_missing(run, row)
+        lines.append(
+            {"label": row.label, **published, **echo_line(ours, NO_MEMORY if _LIMIT in why else NOT_MEASURED)}
+        )
+        missing += [] if ours.n else [(row.label, why)]
     notes = [
-        *(note for published in (desktop, pi) for note in table_notes(published)),
-        *(note for published in (desktop, pi) for note in _corrections(published)),
+        *(note for published in both for note in table_notes(published)),
+        *(note for published in both for note in _corrections(published)),
         *rates_note(shown),
         *missing_notes(missing),
     ]
-    columns = ("", "published: Pi", "desktop", "ours, their way", "p50", "p95", "p99", "n", "lost")
-    title = "Round trip by payload and QoS, ms"
-    return Table("payload", title, columns, tuple(rows), tuple(notes), tuple(data))
-
-
-def _ms(row: Row | None) -> float | None:
-    return None if row is None or row.published is None else 1000 * row.published
+    found = lay_out(study, "payload", lines, notes=notes)
+    assert found is not None
+    return found
 
 
 def _corrections(published: Published) -> list[str]:
@@ -293,50 +260,35 @@ def by_payload(run: BoardRun) -> Mapping[tuple[int, int], Echoes]:
     return {(int(str(size)), int(str(qos))): usual_rate(own) for (size, qos), own in found.items()}
 
 
-def not_run_table(run: BoardRun) -> Table | None:
+def not_run_table(study: Study, run: BoardRun) -> Table | None:
     """Return the cases that the board's memory leaves out, with the reason that its rack file gives."""
-    rows, data = [], []
-    left_out = [one for one in run.troubles if isinstance(one, NotRun) and _LIMIT in one.reason]
-    for trouble in left_out:
-        if bench_of(trouble.case_id) != BENCH:
-            continue
-        parameters = parameters_in(trouble.case_id)
-        size, qos = int(parameters.get("payload_bytes", 0)), parameters.get("qos", "")
-        rows.append((f"{size_text(size)}, QoS {qos}", NO_MEMORY, trouble.reason))
-        data.append({"payload_bytes": size, "qos": qos, "reason": trouble.reason})
-    if not rows:
-        return None
-    columns = ("", "ours", "because")
-    return Table("not-run", "Payloads that this board leaves out", columns, tuple(rows), (), tuple(data))
+    lines = []
+    for trouble in run.troubles:
+        if isinstance(trouble, NotRun) and _LIMIT in trouble.reason and bench_of(trouble.case_id) == BENCH:
+            parameters = parameters_in(trouble.case_id)
+            size, qos = int(parameters.get("payload_bytes", 0)), parameters.get("qos", "")
+            line = {"label": f"{size_text(size)}, QoS {qos}", "ours": NO_MEMORY, "payload_bytes": size}
+            lines.append({**line, "qos": qos, "reason": trouble.reason})
+    return lay_out(study, "not-run", lines)
 
 
-def rate_table(run: BoardRun) -> Table | None:
+def rate_table(study: Study, run: BoardRun) -> Table | None:
     """Return what was asked for, offered and achieved, where a payload has several rates or one is off."""
-    rows, data, hidden = [], [], 0
+    lines, hidden = [], 0
     for (size, qos), own in by_setting(plain(run), "payload_bytes", "qos").items():
         rates = by_setting(own.records, RATE_US)
         for (interval_us,), at in reversed(rates.items()):
-            found = {name: at.fact(f"{name}_mps") for name in ("requested", "offered", "achieved")}
             off = off_by(at)
             if len(rates) == 1 and not off:
                 hidden += 1
                 continue
-            label = f"{size_text(int(str(size)))}, QoS {qos}"
-            figures = (number(found[name]) for name in found)
-            rows.append((label, *figures, off, at.p50().text, str(at.n)))
-            data.append({"payload_bytes": size, "qos": qos, "interval_us": interval_us, **found, "off": off})
-    if not rows:
-        return None
-    columns = ("", "requested", "offered", "achieved", "", "p50, ms", "n")
-    notes = (
-        "requested: the rate of the case; offered: what the board's open loop planned and attempted; "
-        "achieved: what was echoed. OFF: either is more than 2 % away from what was asked; with few "
-        "messages, one that is late is more than that. A random schedule is held to what it drew",
-        "the study's rate of 100 was 10 in part of its data, as its source sleeps 0.1 s; and its sleep comes "
-        "after each message, so it sent 59 to 60 of 60 and 598 of 600",
-        *([f"{hidden} more settings, each with one rate, kept to it"] if hidden else []),
-    )
-    return Table("rates", "Rates, messages a second", columns, tuple(rows), notes, tuple(data))
+            found = {name: at.fact(f"{name}_mps") for name in ("requested", "offered", "achieved")}
+            line = {"label": f"{size_text(int(str(size)))}, QoS {qos}", "payload_bytes": size, "qos": qos}
+            lines.append(
+                {**line, "interval_us": interval_us, **found, "off": off, "p50": at.p50(), "n": at.n}
+            )
+    notes = [f"{hidden} more settings, each with one rate, kept to it"] if hidden else []
+    return lay_out(study, "rates", lines, notes=notes)
 
 
 def off_by(found: Echoes) -> str:
