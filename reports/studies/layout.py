@@ -103,8 +103,9 @@ def published_table(
     *,
     more: dict[str, str] | None = None,
     without: Collection[str] = (),
+    **words: object,
 ) -> Table:
     """Return a published table beside ours, laid out as ``layout``; what is wrong with it comes first."""
-    table = lay_out(study, layout, lines, more=more, without=without, title=published.title)
+    table = lay_out(study, layout, lines, more=more, without=without, title=published.title, **words)
     assert table is not None
     return replace(table, id=published.id, notes=(*notes, *table.notes))

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from hil.reports.studies.comparison import published_text, table_notes
-from hil.reports.studies.declaration import Row
-from hil.reports.studies.declaration import Table as Published
+from hil.reports.studies.comparison import published_text, row_notes, table_notes
+from hil.reports.studies.declaration import Row, Study
 from hil.reports.studies.document import NONE, NOT_MEASURED, Table, number
 from hil.reports.studies.estimate import ALPHA, Estimate, above, mean_whole_ms, share_of, share_text
+from hil.reports.studies.layout import Figures, lay_out, published_table
 from hil.reports.studies.mqtt_http_rtt.requests import (
     BENCH,
     PROFILES,
@@ -29,40 +29,29 @@ from hil.reports.studies.mqtt_http_rtt.requests import (
 )
 from hil.reports.studies.records import BoardRun, boots
 
-_COLUMNS = ("", "published", "ours", "their way", "p50", "p95", "p99", "n", "boots")
 
-
-def phase_table(published: Published, run: BoardRun) -> Table:
+def phase_table(study: Study, run: BoardRun) -> Table:
     """Return each phase: published, then ours for each setting and order that was measured."""
-    rows, data, notes = [], [], table_notes(published)
+    published = study.table("phases")
+    lines: list[Figures] = []
+    notes = table_notes(published)
     for row in published.rows:
         groups = _groups(row, run, lambda request: _length(request, published.n))
-        head = (row.label, published_text(row))
-        if not groups:
-            rows.append((*head, NOT_MEASURED, *[NONE] * 4, "0", "0"))
-            notes.append(_missing(row, run))
+        head = {"label": row.label, "shown": published_text(row), "published": row.published}
         for name, requests in groups:
-            rows.append((*head, name, *_cells(requests, published.n)))
-            data.append(
-                {"label": row.label, "published": row.published, "ours": name}
-                | {"their_way": _theirs(requests, published.n), "boots": _boots(requests)}
-                | {stat: one.data for stat, one in zip(_STATS, _quantiles(requests), strict=True)}
+            figures = {
+                "p50": rtt(requests),
+                "p95": rtt_quantile(requests, 0.95),
+                "p99": rtt_quantile(requests, 0.99),
+            }
+            theirs = {"their_way": _theirs(requests, published.n)}
+            lines.append(
+                {**head, "ours": name, **theirs, **figures, "n": len(requests), "boots": _boots(requests)}
             )
-            head = ("", "")
-    notes.append(
-        f"their way: whole ms over two clocks, mean of the phase's {published.n} requests in the first run; "
-        "p50, p95, p99: one clock, all runs"
-    )
-    title = f"{published.title}, ms"
-    return Table(published.id, title, _COLUMNS, tuple(rows), tuple(notes), tuple(data))
-
-
-_STATS = ("p50", "p95", "p99")
-
-
-def _quantiles(requests: Sequence[Request]) -> tuple[Estimate, Estimate, Estimate]:
-    """Return p50 with its interval, and p95 and p99 of what was measured."""
-    return rtt(requests), rtt_quantile(requests, 0.95), rtt_quantile(requests, 0.99)
+        if not groups:
+            lines.append({**head, "ours": NOT_MEASURED, "n": 0, "boots": 0})
+            notes += row_notes(row, run, measured=False)
+    return published_table(study, "phases", published, lines, notes, n=published.n)
 
 
 def _groups(
@@ -87,12 +76,6 @@ def _rank(name: str) -> tuple[int, bool]:
     return ("together", "single", "interleaved").index(order), "," in name
 
 
-def _cells(requests: Sequence[Request], n: int) -> tuple[str, ...]:
-    p50, p95, p99 = _quantiles(requests)
-    theirs = number(_theirs(requests, n))
-    return (theirs, p50.text, p95.short, p99.short, str(len(requests)), str(_boots(requests)))
-
-
 def _theirs(requests: Sequence[Request], n: int) -> float | None:
     """Return the published way's mean: of the first run's phase, whole ms, over the clocks of both ends.
 
@@ -107,28 +90,24 @@ def _boots(requests: Sequence[Request]) -> int:
     return boots(request.record for request in requests)
 
 
-def _missing(row: Row, run: BoardRun) -> str:
-    why = run.why_missing(row.ours) if row.ours else "nothing of ours compares"
-    return f"{row.label} was not measured: {why if why.endswith('.') else why + '.'}"
-
-
-def timeout_table(published: Published, run: BoardRun) -> Table:
+def timeout_table(study: Study, run: BoardRun) -> Table:
     """Return how many requests were not answered in time, as published and with the bounds of the share."""
-    rows, data, notes = [], [], table_notes(published)
+    published = study.table("timeouts")
+    lines: list[Figures] = []
+    notes = table_notes(published)
     for row in published.rows:
         groups = _groups(row, run)
-        head = (row.label, published_text(row))
-        if not groups:
-            rows.append((*head, NOT_MEASURED, NONE, NONE, NONE))
-            notes.append(_missing(row, run))
+        head = {"label": row.label, "shown": published_text(row)}
         for name, requests in groups:
             late, of = timeouts(requests), len(requests)
-            share = share_text(share_of([late], [of]))
-            rows.append((*head, name, f"{late} of {of}", share, str(failures(requests))))
-            data.append({"label": row.label, "ours": name, "timeouts": late, "of": of})
-            head = ("", "")
-    columns = ("", "published", "ours", "timeouts", "share", "failed otherwise")
-    return Table(published.id, published.title, columns, tuple(rows), tuple(notes), tuple(data))
+            told = {"counted": f"{late} of {of}", "share": share_text(share_of([late], [of]))}
+            lines.append(
+                {**head, "ours": name, "timeouts": late, "of": of, **told, "failed": failures(requests)}
+            )
+        if not groups:
+            lines.append({**head, "ours": NOT_MEASURED})
+            notes += row_notes(row, run, measured=False)
+    return published_table(study, "timeouts", published, lines, notes)
 
 
 def case_name(request: Request) -> str:
@@ -136,16 +115,13 @@ def case_name(request: Request) -> str:
     return named(f"{request.profile}, {mode(request.record)}", setting(request.record))
 
 
-def tls_table(run: BoardRun) -> Table | None:
+def tls_table(study: Study, run: BoardRun) -> Table | None:
     """Return full and resumed TLS handshakes of the board with the server."""
     shaken = [request for request in requests_of(run.of(BENCH)) if request.row.get("tls_us", 0) > 0]
     groups = by(shaken, lambda request: ("full", "resumed")[min(1, request.row.get("resumed", 0))])
-    found = {str(name): part(own, "tls_us") for name, own in groups.items()}
-    if not found:
-        return None
-    rows = [(name, one.text, str(one.n)) for name, one in sorted(found.items())]
-    data = tuple({"handshake": name, "p50_ms": one.data} for name, one in found.items())
-    return Table("tls", "TLS handshakes with the server, ms", ("", "p50", "n"), tuple(rows), (), data)
+    found = {str(name): part(own, "tls_us") for name, own in sorted(groups.items(), key=str)}
+    lines = [{"handshake": name, "p50_ms": one, "n": one.n} for name, one in found.items()]
+    return lay_out(study, "tls", lines)
 
 
 def pause_groups(run: BoardRun, alpha: float = ALPHA) -> dict[str, dict[int, Estimate]]:
@@ -164,22 +140,21 @@ def pause_groups(run: BoardRun, alpha: float = ALPHA) -> dict[str, dict[int, Est
     return found
 
 
-def pause_table(run: BoardRun) -> Table | None:
+def pause_table(study: Study, run: BoardRun) -> Table | None:
     """Return the round trip by the pause before the request."""
-    rows, data = [], []
+    lines = []
     for name, pauses in pause_groups(run).items():
-        none = next(iter(pauses.values()))
-        shown = name
+        shortest = min(pauses)
         for pause, found in pauses.items():
-            said = NONE if found is none else _told(found, none)
-            rows.append((shown, f"{pause / 1000:g} s", found.text, str(found.n), said))
-            data.append({"case": name, "pause_ms": pause, "rtt_p50": found.data})
-            shown = ""
-    if not rows:
-        return None
-    columns = ("", "pause", "rtt p50", "n", "against the shortest pause")
-    title = "The request after a pause while connected, ms"
-    return Table("pauses", title, columns, tuple(rows), (), tuple(data))
+            line = {
+                "case": name,
+                "pause": f"{pause / 1000:g} s",
+                "pause_ms": pause,
+                "rtt_p50": found,
+                "n": found.n,
+            }
+            lines.append({**line, "against": NONE if pause == shortest else _told(found, pauses[shortest])})
+    return lay_out(study, "pauses", lines)
 
 
 def _told(found: Estimate, other: Estimate) -> str:
@@ -211,20 +186,14 @@ def profile_estimates(run: BoardRun, alpha: float = ALPHA) -> dict[str, dict[str
     return found
 
 
-def profile_table(run: BoardRun) -> Table | None:
+def profile_table(study: Study, run: BoardRun) -> Table | None:
     """Return the profiles against the baseline, by order."""
-    rows, data = [], []
+    lines = []
     for name, profiles in profile_estimates(run).items():
         baseline = profiles.get("baseline")
-        shown = name
         for profile, found in profiles.items():
             against = NONE if found is baseline or baseline is None else _told(found, baseline)
-            rows.append((shown, profile, found.text, str(found.n), against))
-            data.append({"case": name, "profile": profile, "rtt_p50": found.data})
-            shown = ""
-    if not rows:
-        return None
-    columns = ("", "profile", "rtt p50", "n", "against baseline")
-    return Table(
-        "profiles", "Profiles, without each phase's first request, ms", columns, tuple(rows), (), tuple(data)
-    )
+            lines.append(
+                {"case": name, "profile": profile, "rtt_p50": found, "n": found.n, "against": against}
+            )
+    return lay_out(study, "profiles", lines)

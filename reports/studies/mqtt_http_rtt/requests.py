@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 
 from hil.metrics.stats import quantile
 from hil.model import RunRecord
-from hil.reports.studies.declaration import Comparison
+from hil.reports.studies.declaration import Comparison, Study
 from hil.reports.studies.document import NONE, Table, percent
 from hil.reports.studies.estimate import ALPHA, Estimate, estimate, median
+from hil.reports.studies.layout import lay_out
 from hil.reports.studies.records import BoardRun, whole, word
 
 BENCH = "http_gateway"
@@ -226,36 +227,26 @@ def group(request: Request) -> str:
     return named(f"{connection(request)}, phase {request.row['phase']}", setting(request.record))
 
 
-_GROUPS = "new: a connection for each request; kept: one for all of a phase (profile agentoptions)"
-
-
-def first_table(run: BoardRun) -> Table | None:
+def first_table(study: Study, run: BoardRun) -> Table | None:
     """Return the first, the second and the later requests with their parts: medians in ms."""
-    rows: list[tuple[str, ...]] = []
-    data: list[Mapping[str, object]] = []
+    lines = []
     for name, requests in by(undisturbed(run), group).items():
-        shown = str(name)
         for k, own in sorted(by(requests, lambda request: min(request.index, 3)).items(), key=str):
             label = list(_LABELS)[int(str(k)) - 1]
-            found = [part(own, column) for column in ("board_us", *PARTS)]
-            kept = [_share(own, column) for column in ("reused", "resumed")]
-            cells = (rtt(own).text, *(one.short for one in found), *kept, str(len(own)))
-            rows.append((shown, _LABELS[label], *cells))
-            data.append(
-                {"case": str(name), "request": label, "rtt_p50": rtt(own).data, "n": len(own)}
-                | {column: one.value for column, one in zip(("board_us", *PARTS), found, strict=True)}
+            found = {column: part(own, column) for column in ("board_us", *PARTS)}
+            parts = {column.removesuffix("_us"): one for column, one in found.items()}
+            shares = {column: _share(own, column) for column in ("reused", "resumed")}
+            lines.append(
+                {
+                    "case": str(name),
+                    "request": label,
+                    "read": _LABELS[label],
+                    "rtt_p50": rtt(own),
+                    "n": len(own),
+                }
+                | {**parts, **shares, **{column: one.value for column, one in found.items()}}
             )
-            shown = ""
-    if not rows:
-        return None
-    columns = ("", "read", "rtt", "gateway", "DNS", "TCP", "TLS", "HTTP", "reused", "resumed", "n")
-    notes = (
-        _GROUPS,
-        "profiles in turns or alone, without pauses; gateway: on the board, from the MQTT message to its "
-        "answer; reused: over an open connection; resumed: TLS sessions, of those that were set up",
-    )
-    title = "The first request of a phase and the later ones, medians in ms"
-    return Table("first", title, columns, tuple(rows), notes, tuple(data))
+    return lay_out(study, "first", lines)
 
 
 def _share(requests: Sequence[Request], column: str) -> str:
@@ -266,51 +257,31 @@ def _share(requests: Sequence[Request], column: str) -> str:
     return percent(sum(request.row.get(column, 0) for request in of) / len(of)) if of else NONE
 
 
-def excess_table(run: BoardRun) -> Table | None:
+def excess_table(study: Study, run: BoardRun) -> Table | None:
     """Return what the first request takes more than the later ones of its own phase, part by part."""
-    rows: list[tuple[str, ...]] = []
+    lines = []
     lengths: set[int] = set()
-    data: list[Mapping[str, object]] = []
     for name, requests in by(undisturbed(run), group).items():
-        phases = phases_of(requests)
-        if phases:
-            found = [excess(phases, column) for column in ("rtt_us", *PARTS)]
+        if phases := phases_of(requests):
             short = shortest(phases)
             slowest = sum(phase.first_is_slowest for phase in short)
-            cells = (found[0].text, *(one.short for one in found[1:]))
-            rows.append((str(name), *cells, str(len(phases)), f"{slowest} of {len(short)}"))
             lengths.add(len(short[0].requests))
-            values = {column: one.data for column, one in zip(("rtt_us", *PARTS), found, strict=True)}
-            data.append({"case": str(name), "phases": len(phases), "first_is_slowest": slowest, **values})
-    if not rows:
-        return None
-    columns = ("", "rtt", "DNS", "TCP", "TLS", "HTTP", "phases", "slowest of its phase")
-    notes = (
-        "of each phase: the first request less the median of the later ones; medians over the phases",
-        f"slowest: of the phases of {' or '.join(map(str, sorted(lengths)))} requests",
-    )
-    title = "What the first request takes more, ms"
-    return Table("excess", title, columns, tuple(rows), notes, tuple(data))
+            found = {column: excess(phases, column) for column in ("rtt_us", *PARTS)}
+            told = {"first_is_slowest": slowest, "slowest": f"{slowest} of {len(short)}"}
+            lines.append({"case": str(name), "phases": len(phases), **found, **told})
+    return lay_out(study, "excess", lines, lengths=" or ".join(map(str, sorted(lengths))))
 
 
-def connect_table(run: BoardRun) -> Table | None:
+def connect_table(study: Study, run: BoardRun) -> Table | None:
     """Return what connecting to the broker took at both ends, by phase and transport: medians in ms."""
     firsts = [request for request in requests_of(run.of(BENCH)) if request.is_first]
     groups = by(firsts, lambda request: f"{word(request.record, 'transport')}, phase {request.row['phase']}")
     names = [f"{side}{time}" for side in _SIDES for time in _TIMES]
-    rows: list[tuple[str, ...]] = []
-    data: list[Mapping[str, object]] = []
-    for name, requests in sorted(groups.items(), key=str):
-        cells = [_nonzero(requests, column) for column in names]
-        rows.append((str(name), *(one.short for one in cells)))
-        values = {column: one.data for column, one in zip(names, cells, strict=True)}
-        data.append({"case": str(name), **values})
-    if not rows:
-        return None
-    sides = [f"{side} {time}" for side in ("requester", "board") for time in ("TCP", "CONNACK", "SUBACK")]
-    title = "Connecting to the broker before a phase, medians in ms"
-    notes = ("of the ends that connected; an end that stays connected, or does not tell a part, has none",)
-    return Table("connect", title, ("", *sides), tuple(rows), notes, tuple(data))
+    lines = [
+        {"case": str(name), **{column: _nonzero(requests, column) for column in names}}
+        for name, requests in sorted(groups.items(), key=str)
+    ]
+    return lay_out(study, "connect", lines)
 
 
 def _nonzero(requests: Sequence[Request], column: str) -> Estimate:

@@ -39,12 +39,12 @@ OUR_WAY = (
 def sections_of(study: Study, run: BoardRun) -> list[Section]:
     """Return the sections; a case that is missing leaves its row and says why."""
     return [
-        Section("Phases", (OUR_WAY,), (phases.phase_table(study.table("phases"), run),)),
-        Section("Timeouts", tables=(phases.timeout_table(study.table("timeouts"), run),)),
-        *_section("First and later requests", first.first_table(run), first.excess_table(run)),
-        *_section("Connecting", first.connect_table(run), parts.tls_table(run)),
-        *_section("Pauses", parts.pause_table(run)),
-        *_section("Profiles", parts.profile_table(run)),
+        Section("Phases", (OUR_WAY,), (phases.phase_table(study, run),)),
+        Section("Timeouts", tables=(phases.timeout_table(study, run),)),
+        *_section("First and later requests", first.first_table(study, run), first.excess_table(study, run)),
+        *_section("Connecting", first.connect_table(study, run), parts.tls_table(study, run)),
+        *_section("Pauses", parts.pause_table(study, run)),
+        *_section("Profiles", parts.profile_table(study, run)),
         Section("Claims", tables=(claim_table(study.claims, run, _CHECKS),)),
     ]
 
