@@ -6,96 +6,13 @@ Tables of others, shown as they are and judged by nobody.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from hil.base.units import find_unit
-from hil.reports.studies.declaration import Background, Comparison, Row
+from hil.reports.studies.declaration import Background, Row
 from hil.reports.studies.declaration import Table as Published
-from hil.reports.studies.document import NONE, NOT_MEASURED, Line, Picture, Table, number
-from hil.reports.studies.rates import Throughput, finite_ends, grouped, throughput_of
-from hil.reports.studies.records import BoardRun, whole
+from hil.reports.studies.document import NONE, Table
+from hil.reports.studies.records import BoardRun
 
 LOST = "lost"
-_COLUMNS = (
-    "",
-    "published",
-    "corrected",
-    "their way",
-    "mean",
-    "p50",
-    "p95",
-    "p99",
-    "95 % reach",
-    "n",
-    "boots",
-)
-
-
-def rate_table(published: Published, run: BoardRun) -> Table:
-    """Return a table of rates in Mbit/s: published, corrected, ours their way, ours done right."""
-    rows, data, notes = [], [], table_notes(published)
-    shown = _rows(published, run)
-    corrected = any(corrected_text(row) != NONE for row in shown)
-    for row in shown:
-        ours = throughput_of(run.select(row.ours)) if row.ours else throughput_of(())
-        head = (row.label, published_text(row), *([corrected_text(row)] if corrected else []))
-        rows.append((*head, *rate_cells(ours, both_ends=row.both_ends)))
-        data.append({**_reference_data(row), "ours": rate_data(ours)})
-        notes += row_notes(row, run, measured=bool(ours.records))
-    return Table(
-        published.id,
-        f"{published.title}, Mbit/s",
-        tuple(name for name in _COLUMNS if corrected or name != "corrected"),
-        tuple(rows),
-        tuple(notes),
-        tuple(data),
-        picture=_picture(published, run),
-    )
-
-
-def rate_cells(ours: Throughput, *, both_ends: bool = False) -> tuple[str, ...]:
-    """Return the cells of ours: the study's estimator, mean, percentiles, n and boots."""
-    if not ours.records:
-        return (NOT_MEASURED, *[NONE] * 5, "0", "0")
-    theirs = f"{number(ours.theirs)} ({ours.runs})" if ours.theirs is not None else NONE
-    if both_ends:
-        theirs = f"sent {number(ours.theirs_sent)}, received {theirs}"
-    steady = ours.steady
-    return (
-        theirs,
-        ours.mean.text,
-        steady["p50"].short,
-        steady["p95"].short,
-        steady["p99"].short,
-        steady["p5"].short,
-        str(ours.n),
-        str(ours.boots),
-    )
-
-
-def rate_data(ours: Throughput) -> dict[str, object]:
-    """Return ours in numbers, Mbit/s."""
-    steady = {name: found.data for name, found in ours.steady.items()}
-    counts = {"runs": ours.runs, "boots": ours.boots, "n": ours.n}
-    theirs = {"their_way": ours.theirs, "their_way_sent": ours.theirs_sent}
-    return {**theirs, **counts, "mean": ours.mean.data, **steady}
-
-
-def _rows(published: Published, run: BoardRun) -> Sequence[Row]:
-    """Return the published rows; of a lost sweep one for each value that was measured, or one for none."""
-    if published.rows or published.ours is None:
-        return published.rows
-    values = grouped(run.select(published.ours), lambda record: whole(record, published.sweep))
-    sizes = [int(value) for value in values if value]
-    return [_swept(published, size) for size in sizes] or [_swept(published, None)]
-
-
-def _swept(published: Published, size: int | None) -> Row:
-    assert published.ours is not None
-    case = {**published.ours.case, published.sweep: (size if size is not None else "any",)}
-    ours = Comparison(published.ours.bench, case, published.ours.samples)
-    label = "any size" if size is None else f"{size:,} B"
-    return Row(label, None, None, "", None, "", "", ours)
 
 
 def published_text(row: Row) -> str:
@@ -147,31 +64,6 @@ def _reference_data(row: Row) -> dict[str, object]:
         "corrected": row.corrected,
         "defect": row.defect,
     }
-
-
-def _picture(published: Published, run: BoardRun) -> Picture | None:
-    """Return published and our rates over the size that is swept; None where nothing is."""
-    theirs, ours = [], []
-    for row in _rows(published, run):
-        size = _size_of(row) if row.ours else None
-        if size is None or row.ours is None:
-            continue
-        if row.published is not None:
-            theirs.append((size, row.published, None, None))
-        rate = throughput_of(run.select(row.ours)).mean
-        if rate.value is not None:
-            ours.append((size, rate.value, *finite_ends(rate)))
-    lines = (Line("published", "stat-tail5", tuple(theirs)), Line("ours, mean", "stat-p95", tuple(ours)))
-    kept = tuple(line for line in lines if line.points)
-    return Picture("", "size, B", kept) if len(ours) > 1 else None
-
-
-def _size_of(row: Row) -> float | None:
-    assert row.ours is not None
-    sizes = [
-        row.ours.case.get(key, (None,))[0] for key in ("peer_mss_bytes", "mss_bytes", "peer_window_bytes")
-    ]
-    return next((float(size) for size in sizes if isinstance(size, int) and size), None)
 
 
 def plain_table(table: Background) -> Table:

@@ -18,6 +18,7 @@ from hil.model import Entry, Fault, NotRun, RunRecord
 from hil.reports.studies.build import documents_of
 from hil.reports.studies.declaration import load_study
 from hil.reports.studies.document import Document, Table, number
+from hil.reports.studies.esp32_tcpip.rates import is_plain, throughput_of
 from hil.reports.studies.esp32_tcpip.sizes import load_of
 from hil.reports.studies.estimate import (
     ALPHA,
@@ -27,7 +28,6 @@ from hil.reports.studies.estimate import (
     median,
     samples_needed,
 )
-from hil.reports.studies.rates import is_plain, throughput_of
 from tests.reports.study_records import RUN_ID, gateway_record, throughput_record
 
 FLAT = (20.0,) * 20

@@ -13,11 +13,9 @@ from dataclasses import dataclass
 
 from hil.model import RunRecord
 from hil.reports.studies.comparison import published_text, table_notes
-from hil.reports.studies.declaration import Row
-from hil.reports.studies.declaration import Table as Published
+from hil.reports.studies.declaration import Row, Study
 from hil.reports.studies.document import NONE, NOT_MEASURED, Table, number, percent
-from hil.reports.studies.estimate import Estimate
-from hil.reports.studies.rates import (
+from hil.reports.studies.esp32_tcpip.rates import (
     BENCH,
     direction,
     grouped,
@@ -25,6 +23,8 @@ from hil.reports.studies.rates import (
     mean_fact,
     throughput_of,
 )
+from hil.reports.studies.estimate import Estimate
+from hil.reports.studies.layout import Figures, lay_out, published_table
 from hil.reports.studies.records import BoardRun, whole, word
 
 OVERHEAD_OF_BYTES = 5000
@@ -81,28 +81,22 @@ def drifts_of(run: BoardRun) -> list[Drift]:
     return drifts
 
 
-def drift_table(drifts: Sequence[Drift]) -> Table:
+def drift_table(study: Study, drifts: Sequence[Drift]) -> Table | None:
     """Return the baselines before, between and after the sweeps."""
     most = max((len(drift.turns) for drift in drifts), default=0)
-    rows = []
-    for drift in drifts:
-        cells = [turn.short for turn in drift.turns.values()]
-        cells += [NONE] * (most - len(cells))
-        rows.append((drift.name, *cells, _signed(drift.drift), percent(drift.spread)))
-    data = tuple(
-        {
-            "label": drift.name,
-            "turns": {str(turn): found.data for turn, found in drift.turns.items()},
+    lines = [
+        {"label": drift.name, "turns": {str(turn): found.data for turn, found in drift.turns.items()}}
+        | {f"turn{n}": found for n, found in enumerate(drift.turns.values())}
+        | {
             "drift": drift.drift,
             "spread": drift.spread,
             "exceeds": drift.exceeds,
+            "moved": _signed(drift.drift),
         }
         for drift in drifts
-    )
-    heads = [f"turn {n + 1}" for n in range(most)]
-    title = "The baseline before, between and after the sweeps, mean in Mbit/s"
-    notes = ("drift: last turn against the first; spread: the widest interval of a turn's mean",)
-    return Table("drift", title, ("", *heads, "drift", "spread"), tuple(rows), notes, data)
+    ]
+    turns = {f"turn{n}.short": f"turn {n + 1}" for n in range(most)}
+    return lay_out(study, "drift", lines, more={**turns, "moved": "drift", "spread.share": "spread"})
 
 
 def _signed(share: float | None) -> str:
@@ -118,26 +112,26 @@ def drift_warnings(drifts: Sequence[Drift]) -> tuple[str, ...]:
     )
 
 
-def overhead_table(published: Published, run: BoardRun) -> Table:
+def overhead_table(study: Study, run: BoardRun) -> Table:
     """Return the headers by the published formula, by the right ones, and as the capture counts them."""
-    rows, data, notes = [], [], table_notes(published)
+    published = study.table("overhead")
+    lines: list[Figures] = []
+    notes = table_notes(published)
     for row in published.rows:
         captured = _captured_overhead(row, run)
-        cells = (
-            (f"{captured:,.0f}", *_segments(row, run)) if captured is not None else (NOT_MEASURED, NONE, NONE)
-        )
-        formulas = _formulas(row)
-        rows.append((row.label, published_text(row), *map(_bytes, formulas.values()), *cells))
-        data.append({"label": row.label, "published": row.published, **formulas, "captured": captured})
+        line = {
+            "label": row.label,
+            "published": row.published,
+            "shown": published_text(row),
+            **_formulas(row),
+        }
+        line |= {"captured": captured, "counted": NOT_MEASURED if captured is None else f"{captured:,.0f}"}
+        lines.append(line | (_segments(row, run) if captured is not None else {}))
         notes.append(f"{row.label}: {row.formula}; {row.why}.")
         if captured is None and row.ours:
             missing = "its capture holds no counts" if run.select(row.ours) else run.why_missing(row.ours)
             notes.append(f"{row.label} was not counted: {missing}.")
-    columns = ("", "published B", *_FORMULAS, "captured B", "header a segment", "data a segment")
-    return Table(published.id, published.title, columns, tuple(rows), tuple(notes), tuple(data))
-
-
-_FORMULAS = ("its formula B", "right formula B", "with timestamps B")
+    return published_table(study, "overhead", published, lines, notes)
 
 
 def _formulas(row: Row) -> Mapping[str, int | None]:
@@ -157,10 +151,6 @@ def _formulas(row: Row) -> Mapping[str, int | None]:
     }
 
 
-def _bytes(count: int | None) -> str:
-    return NONE if count is None else f"{count:,}"
-
-
 def _captured_overhead(row: Row, run: BoardRun) -> float | None:
     """Return the bytes of headers for as much data as the formula takes, as captured."""
     records = run.select(row.ours) if row.ours else ()
@@ -168,15 +158,15 @@ def _captured_overhead(row: Row, run: BoardRun) -> float | None:
     return None if headers is None or not payload else headers / payload * OVERHEAD_OF_BYTES
 
 
-def _segments(row: Row, run: BoardRun) -> tuple[str, str]:
+def _segments(row: Row, run: BoardRun) -> Figures:
     """Return headers and data a segment, in bytes."""
     records = run.select(row.ours) if row.ours else ()
     count, headers, payload = (
         mean_fact(records, f"capture_{name}") for name in ("segments_count", "header_bytes", "payload_bytes")
     )
     if not count or headers is None or payload is None:
-        return NONE, NONE
-    return _mean_bytes(headers / count), _mean_bytes(payload / count)
+        return {}
+    return {"header": _mean_bytes(headers / count), "payload": _mean_bytes(payload / count)}
 
 
 def _mean_bytes(mean: float) -> str:

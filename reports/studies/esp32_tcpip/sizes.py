@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 from hil.model import RunRecord
 from hil.reports.studies.declaration import Application, Study
-from hil.reports.studies.document import NONE, Table, number, percent
-from hil.reports.studies.estimate import ALPHA, NOTHING, Estimate, above
-from hil.reports.studies.rates import (
+from hil.reports.studies.document import NONE, Table, number
+from hil.reports.studies.esp32_tcpip.rates import (
     BENCH,
     Throughput,
     asked_mss,
@@ -27,6 +26,8 @@ from hil.reports.studies.rates import (
     scope,
     throughput_of,
 )
+from hil.reports.studies.estimate import ALPHA, NOTHING, Estimate, above
+from hil.reports.studies.layout import Figures, lay_out
 from hil.reports.studies.records import BoardRun, fact, whole, word
 
 _MATERIAL = 0.05  # of a rate: what a size must make besides being provable, to count against a claim
@@ -136,80 +137,46 @@ def _sweep(run: BoardRun, way: str, noun: str, size_of: Callable[[RunRecord], in
     return Sweep(noun, way, {int(size): throughput_of(found) for size, found in sizes.items()})
 
 
-def window_table(run: BoardRun) -> Table | None:
+def window_table(study: Study, run: BoardRun) -> Table | None:
     """Return the windows that were asked for, those that the capture shows, and what they allow."""
-    rows: list[tuple[str, ...]] = []
-    data: list[Mapping[str, object]] = []
-    for way in ("RX", "TX"):
-        for end in ("receiver", "sender"):
-            size_of = _window_at(end)
-            for size, found in by_size(run, way, size_of).items():
-                row, numbers = _window_row(found)
-                rows.append((f"{way}, {end}", f"{size:,.0f}", *row))
-                data.append({"direction": way, "end": end, "asked_bytes": size, **numbers})
-    if not rows:
-        return None
-    columns = ("set at", "asked B", "seen B", "in flight B", "RTT µs", "window/RTT", "mean", "n")
-    notes = (
-        "set at: -w of the receiving or of the sending end; seen: the largest window that the receiver "
-        "advertised in the capture; in flight: the most that was sent and not yet acknowledged; window/RTT: "
-        "the rate in Mbit/s that the seen window allows at the median round trip",
-        "RX: a board's window may be seen at more than was asked for a round trip, while it is being set; "
-        "TX: the host sees one round trip, the handshake's, so window/RTT is rough; and the board's send "
-        "buffer, 5,760 B unless it was built otherwise, bounds what is in flight too",
-    )
-    title = "Windows as asked and as seen, rates in Mbit/s"
-    return Table("windows", title, columns, tuple(rows), notes, tuple(data))
+    lines = [
+        {"set_at": f"{way}, {end}", "direction": way, "end": end, "asked_bytes": size, **_window_line(found)}
+        for way in ("RX", "TX")
+        for end in ("receiver", "sender")
+        for size, found in by_size(run, way, _window_at(end)).items()
+    ]
+    return lay_out(study, "windows", lines)
 
 
 def _window_at(end: str) -> Callable[[RunRecord], int]:
     return lambda record: asked_window(record, end)
 
 
-def _window_row(records: Sequence[RunRecord]) -> tuple[tuple[str, ...], Mapping[str, object]]:
-    """Return the cells behind the asked window, and the same in numbers."""
+def _window_line(records: Sequence[RunRecord]) -> Figures:
     ours = throughput_of(records)
-    seen, flight, rtt_us = (mean_fact(records, f"capture_{name}") for name in _CAPTURED)
+    seen, flight, rtt_us = (
+        mean_fact(records, f"capture_{name}")
+        for name in ("window_max_bytes", "in_flight_max_bytes", "rtt_p50_us")
+    )
     allowed = seen * 8 / rtt_us if seen and rtt_us else None
-    cells = (_whole(seen), _whole(flight), _whole(rtt_us), number(allowed), ours.mean.text, str(ours.n))
-    return cells, {
-        "seen_bytes": seen,
-        "in_flight_bytes": flight,
-        "rtt_us": rtt_us,
-        "window_per_rtt_mbps": allowed,
-        "mean": ours.mean.data,
-    }
+    found = {"seen_bytes": seen, "in_flight_bytes": flight, "rtt_us": rtt_us, "window_per_rtt_mbps": allowed}
+    return {**found, "mean": ours.mean, "n": ours.n}
 
 
-_CAPTURED = ("window_max_bytes", "in_flight_max_bytes", "rtt_p50_us")
-
-
-def segment_table(run: BoardRun) -> Table | None:
+def segment_table(study: Study, run: BoardRun) -> Table | None:
     """Return the segment sizes that were asked for and those that crossed the link."""
-    rows: list[tuple[str, ...]] = []
-    data: list[Mapping[str, object]] = []
+    seen = {
+        "announced_bytes": "syn_mss_bytes",
+        "largest_bytes": "mss_bytes",
+        "retransmissions": "retransmissions_count",
+    }
+    lines = []
     for way in ("RX", "TX"):
         for size, found in by_size(run, way, asked_mss).items():
-            offered, largest, again = (mean_fact(found, f"capture_{name}") for name in _SEGMENTS)
             ours = throughput_of(found)
-            cells = (_whole(offered), _whole(largest), _whole(again), ours.mean.text, str(ours.n))
-            rows.append((way, f"{size:,.0f}", *cells))
-            data.append(
-                {"direction": way, "asked_bytes": size, "announced_bytes": offered, "largest_bytes": largest}
-                | {"retransmissions": again, "mean": ours.mean.data}
-            )
-    if not rows:
-        return None
-    columns = ("", "asked B", "announced B", "largest seen B", "sent again", "mean", "n")
-    notes = (
-        "announced: the receiver's MSS in its SYN; largest seen: data of the largest segment in the capture; "
-        "sent again: retransmitted segments",
-    )
-    title = "Package sizes as asked and as seen, rates in Mbit/s"
-    return Table("segments", title, columns, tuple(rows), notes, tuple(data))
-
-
-_SEGMENTS = ("syn_mss_bytes", "mss_bytes", "retransmissions_count")
+            captured = {name: mean_fact(found, f"capture_{fact}") for name, fact in seen.items()}
+            lines.append({"direction": way, "asked_bytes": size, **captured, "mean": ours.mean, "n": ours.n})
+    return lay_out(study, "segments", lines)
 
 
 def by_size(
@@ -225,12 +192,7 @@ def by_size(
     return grouped(records, size_of)
 
 
-def _whole(value: float | None) -> str:
-    return NONE if value is None else f"{value:,.0f}"
-
-
 _WAYS = {"receive": "RX", "send": "TX"}
-_COLUMNS = ("", "direction", "needs", "published mean", "ours, 95 % of the intervals")
 
 
 def tcp_baseline(run: BoardRun, way: str) -> Throughput:
@@ -247,18 +209,20 @@ def tcp_baseline(run: BoardRun, way: str) -> Throughput:
 def application_table(study: Study, run: BoardRun) -> Table:
     """Return which applications fit the rate that 95 % of the intervals reach, and the published mean."""
     published = {row.label: row.published for table in study.tables for row in table.rows}
-    rows, data, notes = [], [], []
+    lines = []
     for application in study.applications:
         way = _WAYS[application.direction]
         theirs, ours = _published(application, published, way), _ours(application, run, way)
         fits = ours.text if ours.value is None else _finding(application, ours.value)
-        rows.append((application.name, way, _need(application), _finding(application, theirs), fits))
-        data.append(
-            {"label": application.name, "direction": way, "rate_kbps": application.rate_kbps}
-            | {"size_bytes": application.size_bytes, "published_mbps": theirs, "ours_mbps": ours.data}
+        words = {"need": _need(application), "theirs": _finding(application, theirs), "fits": fits}
+        lines.append(
+            {"label": application.name, "direction": way, "rate_kbps": application.rate_kbps, **words}
+            | {"size_bytes": application.size_bytes, "published_mbps": theirs, "ours_mbps": ours}
         )
-        notes.append(f"{application.name}: {application.source}.")
-    return Table("applications", "What fits over TCP", _COLUMNS, tuple(rows), tuple(notes), tuple(data))
+    notes = [f"{application.name}: {application.source}." for application in study.applications]
+    found = lay_out(study, "applications", lines, notes=notes)
+    assert found is not None
+    return found
 
 
 def _published(application: Application, published: Mapping[str, float | None], way: str) -> float | None:
@@ -340,32 +304,24 @@ def load_of(record: RunRecord) -> Load | None:
     return None
 
 
-def cpu_table(run: BoardRun) -> Table | None:
+def cpu_table(study: Study, run: BoardRun) -> Table | None:
     """Return the load of the cores by direction and protocol; None where no record has it."""
-    rows, data, host = [], [], False
+    lines, host = [], False
     for record in run.of(BENCH):
         load = load_of(record)
         if load is None or not is_plain(record):
             continue
         host = host or load.host
-        mbps = throughput_of([record]).p50.value
-        cycles = load.cycles_per_byte
         rate = whole(record, "rate_kbps")
         name = f"{word(record, 'protocol').upper()} {direction(record)}"
         name += f" at {rate / 1000:g} Mbit/s" if rate else ""
-        row = (name, str(whole(record, "turn") + 1), str(record.boot_index + 1), number(mbps))
-        rows.append((*row, *map(percent, load.shares), number(cycles) if cycles is not None else NONE))
-        data.append(
-            {"label": name, "p50_mbps": mbps, "core0": load.shares[0], "core1": load.shares[1]}
-            | {"cycles_per_byte": cycles, "host": load.host}
-        )
-    if not rows:
-        return None
-    columns = ("", "turn", "boot", "p50 Mbit/s", "core 0 busy", "core 1 busy", "cycles a byte")
-    notes = (_HOST_NOTE,) if host else ("busy: of both cores over the measured stretch, all tasks together",)
-    return Table("cpu", "Load of the cores", columns, tuple(rows), notes, tuple(data))
+        line = {"label": name, "turn": whole(record, "turn") + 1, "boot": record.boot_index + 1}
+        line |= {"core0": load.shares[0], "core1": load.shares[1], "cycles_per_byte": load.cycles_per_byte}
+        lines.append(line | {"p50_mbps": throughput_of([record]).p50.value, "host": load.host})
+    return lay_out(study, "cpu", lines, notes=(_HOST_NOTE if host else _CHIP_NOTE,))
 
 
+_CHIP_NOTE = "busy: of both cores over the measured stretch, all tasks together"
 _HOST_NOTE = (
     "The cores are two CPUs of the host that stands in for the chip (virtual). What a byte costs an ESP32 "
     "does not follow from them, so there are no cycles."

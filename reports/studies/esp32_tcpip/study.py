@@ -7,11 +7,21 @@ from collections.abc import Callable, Mapping
 
 from hil.model import RunRecord
 from hil.reports.studies.claims import CONTRADICTED, SUPPORTED, UNDECIDED, Finding, claim_table, from_test
-from hil.reports.studies.comparison import plain_table, rate_table
+from hil.reports.studies.comparison import plain_table
 from hil.reports.studies.declaration import Study
-from hil.reports.studies.declaration import Table as Published
 from hil.reports.studies.document import Section, Table
 from hil.reports.studies.esp32_tcpip import link
+from hil.reports.studies.esp32_tcpip.published import rate_table
+from hil.reports.studies.esp32_tcpip.rates import (
+    BENCH,
+    Throughput,
+    asked_mss,
+    asked_window,
+    best_of,
+    board_sends,
+    ramp_table,
+    throughput_of,
+)
 from hil.reports.studies.esp32_tcpip.sizes import (
     WORDS,
     Sweep,
@@ -24,16 +34,6 @@ from hil.reports.studies.esp32_tcpip.sizes import (
     windows,
 )
 from hil.reports.studies.estimate import ALPHA, above
-from hil.reports.studies.rates import (
-    BENCH,
-    Throughput,
-    asked_mss,
-    asked_window,
-    best_of,
-    board_sends,
-    ramp_table,
-    throughput_of,
-)
 from hil.reports.studies.records import BoardRun, whole, word
 
 OUR_WAY = (
@@ -50,27 +50,27 @@ def sections_of(study: Study, run: BoardRun) -> list[Section]:
     """Return the sections; a case that is missing leaves its row and says why."""
     drifts = link.drifts_of(run)
     tables = {table.id: table for table in study.tables}
-    rates = {key: rate_table(table, run) for key, table in tables.items() if table.unit == "mbps"}
+    rates = {key: rate_table(study, table, run) for key, table in tables.items() if table.unit == "mbps"}
     return [
         Section(
             "Baseline",
             (OUR_WAY,),
-            (rates["baseline"], *([link.drift_table(drifts)] if drifts else [])),
+            (rates["baseline"], *_present(link.drift_table(study, drifts))),
             warnings=link.drift_warnings(drifts),
         ),
         Section(
             "Package sizes",
-            tables=(rates["segment-receive"], rates["segment-send"], *_present(segment_table(run))),
+            tables=(rates["segment-receive"], rates["segment-send"], *_present(segment_table(study, run))),
             answers=tuple(segments(run, way).sentence() for way in ("RX", "TX")),
         ),
         Section(
             "Windows",
-            tables=(rates["window-receive"], rates["window-send"], *_present(window_table(run))),
+            tables=(rates["window-receive"], rates["window-send"], *_present(window_table(study, run))),
             answers=tuple(windows(run, way).sentence() for way in ("RX", "TX")),
         ),
-        *_ramp(run),
-        Section("Headers", tables=_overhead(tables.get("overhead"), run)),
-        *_cpu(run),
+        *_section("UDP, offered and achieved", ramp_table(study, run)),
+        Section("Headers", tables=(link.overhead_table(study, run),)),
+        *_section("CPU", cpu_table(study, run)),
         *_questions(study, run),
         Section("Claims", tables=(claim_table(study.claims, run, _CHECKS),)),
         _background(study, run),
@@ -81,18 +81,8 @@ def _present(table: Table | None) -> tuple[Table, ...]:
     return (table,) if table else ()
 
 
-def _ramp(run: BoardRun) -> list[Section]:
-    table = ramp_table(run)
-    return [Section("UDP, offered and achieved", tables=(table,))] if table else []
-
-
-def _cpu(run: BoardRun) -> list[Section]:
-    table = cpu_table(run)
-    return [Section("CPU", tables=(table,))] if table else []
-
-
-def _overhead(published: Published | None, run: BoardRun) -> tuple[Table, ...]:
-    return (link.overhead_table(published, run),) if published else ()
+def _section(heading: str, table: Table | None) -> list[Section]:
+    return [Section(heading, tables=(table,))] if table else []
 
 
 def _questions(study: Study, run: BoardRun) -> list[Section]:

@@ -12,11 +12,12 @@ Percentiles describe the intervals that were measured and have no bounds.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from hil.metrics.stats import batch_mean_interval, mean, overdispersion, ratio_interval
 from hil.model import RunRecord
+from hil.reports.studies.declaration import Study
 from hil.reports.studies.document import NONE, Line, Picture, Table, number
 from hil.reports.studies.estimate import (
     ALPHA,
@@ -27,6 +28,7 @@ from hil.reports.studies.estimate import (
     share_text,
     student_interval,
 )
+from hil.reports.studies.layout import lay_out
 from hil.reports.studies.records import BoardRun, boots, fact, whole, word
 
 BENCH = "throughput"
@@ -248,54 +250,23 @@ def best_of(run: BoardRun, way: str, alpha: float = ALPHA) -> Estimate | None:
     return Estimate(best.n, best.needed, best.value, low, high)
 
 
-def ramp_table(run: BoardRun) -> Table | None:
+def ramp_table(study: Study, run: BoardRun) -> Table | None:
     """Return the ramp of both directions with its picture; None where nothing was measured over UDP."""
     steps = [(way, step) for way in ("RX", "TX") for step in ramp_of(run, way)]
-    if not steps:
-        return None
-    return Table(
-        "ramp",
-        "UDP by offered rate, Mbit/s",
-        ("", "offered", "sent", "mean received", "lost", "datagrams", "boots"),
-        tuple(_row(way, step) for way, step in steps),
-        _notes(steps),
-        tuple(_data(way, step) for way, step in steps),
-        picture=_picture(steps),
-    )
-
-
-def _notes(steps: Sequence[tuple[str, Step]]) -> tuple[str, ...]:
-    own = (
-        "own: what iperf sends without -b; sent: TX by the time that the board was sending, RX by that of "
-        "the whole test, in which the last datagrams still arrive; lost: with its interval, in which a burst "
-        "counts as little more than one loss, so that one burst proves nothing"
-    )
-    host = (
+    lines = [
+        {"direction": way, "offered_mbps": step.kbps / 1000, "sent_mbps": step.sent_mbps}
+        | {"offered": f"{number(step.kbps / 1000)}{' (own)' if step.kbps == IPERF_UDP_KBPS else ''}"}
+        | {"mean": step.received.mean, "lost": step.lost, "expected": step.expected, "loss": step.loss_text}
+        | {"host_lost": step.host_lost, "boots": step.received.boots}
+        for way, step in steps
+    ]
+    notes = [
         f"{way} at {number(step.kbps / 1000)} Mbit/s: {step.host_lost:,} of the lost datagrams passed the "
         "host's interface and its iperf was kept from reading them; they are not the link's loss."
         for way, step in steps
         if step.host_lost
-    )
-    return (own, *host)
-
-
-def _row(way: str, step: Step) -> tuple[str, ...]:
-    offered = f"{number(step.kbps / 1000)}{' (own)' if step.kbps == IPERF_UDP_KBPS else ''}"
-    received = step.received
-    cells = (received.mean.text, step.loss_text, f"{step.expected:,}", str(received.boots))
-    return (way, offered, number(step.sent_mbps), *cells)
-
-
-def _data(way: str, step: Step) -> Mapping[str, object]:
-    return {
-        "direction": way,
-        "offered_mbps": step.kbps / 1000,
-        "sent_mbps": step.sent_mbps,
-        "mean": step.received.mean.data,
-        "lost": step.lost,
-        "expected": step.expected,
-        "host_lost": step.host_lost,
-    }
+    ]
+    return lay_out(study, "ramp", lines, notes=notes, picture=_picture(steps))
 
 
 def _picture(steps: Sequence[tuple[str, Step]]) -> Picture | None:
