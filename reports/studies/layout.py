@@ -52,7 +52,7 @@ def lay_out(
     picture: Picture | None = None,
     more: dict[str, str] | None = None,
     without: Collection[str] = (),
-    **words: object,
+    **words: Any,
 ) -> Table | None:
     """Return a table of the lines; None without any.
 
@@ -67,7 +67,7 @@ def lay_out(
     return Table(
         table_id,
         layout.title.format(**words),
-        tuple(columns.values()),
+        tuple(head.format(**words) for head in columns.values()),
         tuple(rows),
         (*(note.format(**words) for note in layout.notes), *notes),
         tuple({name: _data(value) for name, value in line.items()} for line in lines),
@@ -101,11 +101,14 @@ def published_table(
     lines: Sequence[Figures],
     notes: Sequence[str],
     *,
+    picture: Picture | None = None,
     more: dict[str, str] | None = None,
     without: Collection[str] = (),
-    **words: object,
+    **words: Any,
 ) -> Table:
     """Return a published table beside ours, laid out as ``layout``; what is wrong with it comes first."""
-    table = lay_out(study, layout, lines, more=more, without=without, title=published.title, **words)
+    table = lay_out(
+        study, layout, lines, picture=picture, more=more, without=without, title=published.title, **words
+    )
     assert table is not None
     return replace(table, id=published.id, notes=(*notes, *table.notes))

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter as Count
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from statistics import pstdev
 
 from hil.metrics.stats import mean, quantile
@@ -17,7 +17,6 @@ from hil.reports.studies.freertos_multicore.cycles import (
     BY_CONSTRUCTION,
     OK,
     TURN_CYCLES,
-    Counter,
     Measured,
     Stretch,
     decimals,
@@ -25,6 +24,7 @@ from hil.reports.studies.freertos_multicore.cycles import (
     measured,
     stretches_of,
 )
+from hil.reports.studies.layout import Figures, lay_out, published_table
 from hil.reports.studies.records import BoardRun, boots, fact, whole, word
 
 BENCHES = ("task_switch", "jitter")
@@ -32,52 +32,35 @@ _NEAR = 1 / 3  # of the offset: what is closer than that to a value is near it
 _PLACES = ("period + offset", "period − offset", "period", "elsewhere")
 
 
-def offsets_table(run: BoardRun) -> Table | None:
+def offsets_table(study: Study, run: BoardRun) -> Table | None:
     """Return each boot's offset as the handshake measured it, and how the raw counter fits with it."""
     boots: dict[int, list[Stretch]] = {}
     for one in stretches_of(record for bench in BENCHES for record in run.of(bench)).done:
         boots.setdefault(one.boot, []).append(one)
-    rows, data = [], []
+    lines = []
     for boot, found in sorted(boots.items()):
         counters = list(dict.fromkeys(one.counter for one in found))
+        offsets = [counter.offset_us for counter in counters]
         moved = [one for one in found if one.moved]
-        rows.append((str(boot), *_offset_cells(counters), *_fit_cells(moved)))
-        data.append(
-            {
-                "boot": boot,
-                "cpu_mhz": counters[0].mhz,
-                "offset_cycles": sorted({counter.offset_cycles for counter in counters}),
-                "error_cycles": max(counter.error_cycles for counter in counters),
-                "moved": len(moved),
-                "agree": sum(one.agrees for one in moved),
-                "tolerance_us": max(counter.tolerance_us for counter in counters),
-                "by_construction": run.kind == "virtual",
-            }
+        fits, worst = _fit_cells(moved)
+        words = {
+            "mhz": f"{counters[0].mhz:g}",
+            "offset": f"{offsets[0] / 1000:,.6f}",
+            "fits": fits,
+            "worst": worst,
+        }
+        words["error"] = f"{max(counter.error_us for counter in counters):.3f}"
+        words["apart"] = f"{max(offsets) - min(offsets):.3f}" if len(counters) > 1 else NONE
+        lines.append(
+            {"boot": boot, **words, "cpu_mhz": counters[0].mhz, "by_construction": run.kind == "virtual"}
+            | {"offset_cycles": sorted({counter.offset_cycles for counter in counters})}
+            | {"error_cycles": max(counter.error_cycles for counter in counters), "moved": len(moved)}
+            | {"agree": sum(one.agrees for one in moved)}
+            | {"tolerance_us": max(counter.tolerance_us for counter in counters)}
         )
-    if not rows:
-        return None
     mark = f", {BY_CONSTRUCTION}" if run.kind == "virtual" else ""
-    columns = ("boot", "MHz", "offset, ms", "known to, µs", "cases differ by, µs", "agree", "worst, µs")
-    title = f"Counter of core 1 less that of core 0, by a handshake of the cores{mark}"
-    notes = (
-        "known to: half of the quickest handshake; cases differ by: each case measures it anew; agree: of "
-        "the samples that ended on another core than they began on, those whose raw difference less the "
-        "offset is esp_timer's, within that error, what reading both clocks takes, and 1 µs of esp_timer for "
-        "each of the two "
-        f"({number(max(one.counter.tolerance_us for found in boots.values() for one in found))} µs in all); "
-        "worst: the largest difference",
-    )
-    return Table("offsets", title, columns, tuple(rows), notes, tuple(data))
-
-
-def _offset_cells(counters: Sequence[Counter]) -> tuple[str, ...]:
-    offsets = [counter.offset_us for counter in counters]
-    return (
-        f"{counters[0].mhz:g}",
-        f"{offsets[0] / 1000:,.6f}",
-        f"{max(counter.error_us for counter in counters):.3f}",
-        f"{max(offsets) - min(offsets):.3f}" if len(counters) > 1 else NONE,
-    )
+    within = max((one.counter.tolerance_us for found in boots.values() for one in found), default=None)
+    return lay_out(study, "offsets", lines, mark=mark, within=number(within))
 
 
 def _fit_cells(moved: Sequence[Stretch]) -> tuple[str, str]:
@@ -113,26 +96,16 @@ def lumps_table(study: Study, run: BoardRun) -> Table | None:
     at = dict(
         zip(_PLACES, (period_us + counter.offset_us, period_us - counter.offset_us, period_us), strict=False)
     )
-    rows, data = [], []
+    planted = is_planted(run, ours.done)
+    lines = []
     for name, found in lumps(ours, period_us).items():
         ways = Count((one.start_core, one.end_core) for one in found)
-        stayed = ways[0, 0] + ways[1, 1]
         place_ms = at[name] % counter.turn_us / 1000 if name in at else None
-        counts = (len(found), ways[0, 1], ways[1, 0], stayed)
-        rows.append((name, decimals(place_ms), *(f"{count:,}" for count in counts)))
-        data.append(
-            {"near": name, "at_ms": place_ms}
-            | dict(zip(("samples", "from_0_to_1", "from_1_to_0", "stayed"), counts, strict=True))
-            | {"by_construction": is_planted(run, ours.done)}
-        )
-    mark = f", {BY_CONSTRUCTION}" if is_planted(run, ours.done) else ""
-    columns = ("near", "modulo 2^32, ms", "samples", "from core 0 to 1", "from core 1 to 0", "stayed")
-    notes = (
-        "near: within a third of the offset of its boot, the first boot's places are shown; the cores are "
-        "those that the task saw at both ends: each lump is told by its direction, not by its place alone",
-    )
-    title = f"Raw intervals under load, by what they lie near{mark}"
-    return Table("lumps", title, columns, tuple(rows), notes, tuple(data))
+        counts = {"samples": len(found), "from_0_to_1": ways[0, 1], "from_1_to_0": ways[1, 0]}
+        counts["stayed"] = ways[0, 0] + ways[1, 1]
+        line = {"near": name, "at": decimals(place_ms), "at_ms": place_ms}
+        lines.append({**line, **counts, "by_construction": planted})
+    return lay_out(study, "lumps", lines, mark=f", {BY_CONSTRUCTION}" if planted else "")
 
 
 def loaded(study: Study, run: BoardRun) -> tuple[Measured, float]:
@@ -151,7 +124,7 @@ _STUDY_MHZ = 240
 _STUDY_PERIOD_MS = 10
 
 
-def arithmetic_table(study: Study, run: BoardRun) -> Table:
+def arithmetic_table(study: Study, run: BoardRun) -> Table | None:
     """Return what the offset predicts of the study's values and of ours, beside what was seen."""
     cross = measured(run, study.table("switch-cross-core").ours)
     moved, period_us = loaded(study, run)
@@ -175,23 +148,17 @@ def arithmetic_table(study: Study, run: BoardRun) -> Table:
         ),
         ("average of the signed differences", (None, None), _signed(moved, period_us)),
     ]
-    rows = tuple((name, *map(decimals, (*published, *ours))) for name, published, ours in lines)
-    data = tuple(
-        {"quantity": name, "published": list(published), "ours": list(ours)}
-        | {"by_construction": is_planted(run, (*cross.done, *moved.done))}
-        for name, published, ours in lines
-    )
     planted = is_planted(run, (*cross.done, *moved.done))
+    ends = ("expected", "seen")
+    data = [
+        {"quantity": name, "published": list(published), "ours": list(ours), "by_construction": planted}
+        | dict(zip(ends, map(decimals, published), strict=True))
+        | {f"our_{end}": decimals(value) for end, value in zip(ends, ours, strict=True)}
+        for name, published, ours in lines
+    ]
     mark = f", {BY_CONSTRUCTION}" if planted else ""
-    columns = ("", "published: expected", "published: seen", "ours: expected", "ours: seen")
-    notes = (
-        "published, expected: at 240 MHz; the offsets of those boots are not known, but need not be: in the "
-        "average of both directions they cancel",
-        f"standard deviation: the published “variance” {theirs['standard-error']:.3f} × sqrt({n - 1}). That "
-        "it is half of the range says that there were two values, each half of the time",
-    )
-    title = f"The arithmetic of the artefact, ms{mark}"
-    return Table("arithmetic", title, columns, rows, notes, data)
+    error = f"{theirs['standard-error']:.3f} × sqrt({n - 1})"
+    return lay_out(study, "arithmetic", data, mark=mark, error=error)
 
 
 def _published(study: Study) -> dict[str, float]:
@@ -257,7 +224,6 @@ def _signed(ours: Measured, period_us: float) -> _Pair:
     return expected / 1000, mean([one.signed_us for one in sample]) / 1000
 
 
-_COLUMNS = ("", "published", "p50", "p95", "p99", "max", "n", "boots")
 _GIVE = "give_ns"
 _PLACEMENTS = {"same": "on core 0", "cross": "on core 1", "free": "anywhere"}  # where the giver runs
 
@@ -271,46 +237,40 @@ def _granularity(study: Study, run: BoardRun) -> Table:
     published = study.table("granularity")
     records = run.select(published.ours) if published.ours else ()
     row = published.rows[0]
-    lines = [
+    lines = []
+    for name, text, key in (
         ("two readings of the counter, cycles", published_text(row), "clock_read_cycles"),
         ("a pair of stamps on esp_timer, µs", NONE, "clock_stamp_us"),
-    ]
-    rows, data = [], []
-    for name, text, key in lines:
+    ):
         found = sorted(value for record in records if (value := fact(record, "device", key)) is not None)
         ours = f"{found[0]:g} to {found[-1]:g}" if found else NOT_MEASURED
-        rows.append((name, text, ours, str(len(found)), str(boots(records))))
-        data.append({"quantity": name, "values": found})
+        line = {"quantity": name, "shown": text, "ours": ours, "values": found}
+        lines.append({**line, "cases": len(found), "boots": boots(records)})
     notes = (*table_notes(published), *row_notes(row, run, measured=bool(records)))
-    return Table(
-        published.id,
-        "What reading the clocks takes",
-        ("", "published", "ours, least to most", "cases", "boots"),
-        tuple(rows),
-        notes,
-        tuple(data),
-    )
+    return published_table(study, "granularity", published, lines, notes)
 
 
 def _give(study: Study, run: BoardRun) -> Table:
     published = study.table("give")
     records = run.select(published.ours) if published.ours else ()
     row = published.rows[0]
-    rows: list[tuple[str, ...]] = []
-    data: list[Mapping[str, object]] = []
-    head = published_text(row)
+    lines: list[Figures] = []
     for placement, words in _PLACEMENTS.items():
-        own = [record for record in records if word(record, "placement") == placement]
-        values, of_boot = _give_us(own)
+        values, of_boot = _give_us([record for record in records if word(record, "placement") == placement])
         if values:
-            rows.append((f"{row.label}, {words}", head, *_cells(values, of_boot)))
-            data.append(
-                {"placement": placement, "p50_us": median(values, of_boot).data, "max_us": max(values)}
+            high = {name: estimate(values, share) for name, share in (("p95", 0.95), ("p99", 0.99))}
+            line = {
+                "label": f"{row.label}, {words}",
+                "placement": placement,
+                "p50_us": median(values, of_boot),
+            }
+            lines.append(
+                {**line, **high, "max_us": max(values), "n": len(values), "boots": len(set(of_boot))}
             )
-    if not rows:
-        rows.append((row.label, head, NOT_MEASURED, *[NONE] * 3, "0", "0"))
-    notes = (*table_notes(published), *row_notes(row, run, measured=bool(data)))
-    return Table(published.id, f"{published.title}, µs", _COLUMNS, tuple(rows), notes, tuple(data))
+    empty = {"label": row.label, "placement": None, "p50_us": NOT_MEASURED, "n": 0, "boots": 0}
+    notes = (*table_notes(published), *row_notes(row, run, measured=bool(lines)))
+    shown = [{**line, "shown": published_text(row)} for line in lines or [empty]]
+    return published_table(study, "give", published, shown, notes)
 
 
 def _give_us(records: Sequence[RunRecord]) -> tuple[list[float], list[int]]:
@@ -322,9 +282,3 @@ def _give_us(records: Sequence[RunRecord]) -> tuple[list[float], list[int]]:
         if record.columns["outcome"][row] == OK
     ]
     return [value for value, _ in found], [boot for _, boot in found]
-
-
-def _cells(values: Sequence[float], of_boot: Sequence[int]) -> tuple[str, ...]:
-    high = (estimate(values, share).short for share in (0.95, 0.99))
-    counts = (f"{len(values):,}", str(len(set(of_boot))))
-    return (median(values, of_boot).text, *high, number(max(values)), *counts)

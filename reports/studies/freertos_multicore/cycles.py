@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hil.metrics.stats import mean
 from hil.model import RunRecord
 from hil.reports.studies.comparison import corrected_text, row_notes, table_notes
-from hil.reports.studies.declaration import Comparison, Row
+from hil.reports.studies.declaration import Comparison, Row, Study
 from hil.reports.studies.declaration import Table as Published
 from hil.reports.studies.document import NONE, NOT_MEASURED, Line, Picture, Table
 from hil.reports.studies.estimate import Estimate, estimate, median
+from hil.reports.studies.layout import Figures, published_table
 from hil.reports.studies.records import BoardRun, fact, whole
 
 TURN_CYCLES = 1 << 32
@@ -218,6 +219,7 @@ WAYS: Mapping[str, Way] = {
     "corrected": lambda one: one.corrected_us,
     "esp_timer": lambda one: one.common_us,
 }
+_HEADS = {"corrected": "corrected_counter"}  # "corrected" is the published value that is right
 _STEPS = 600  # of a picture's width: closer together than a screen shows
 
 
@@ -238,26 +240,28 @@ STATISTICS: Mapping[str, Callable[[Sequence[float]], float]] = {
 }
 
 
-def raw_table(published: Published, run: BoardRun) -> Table:
+def raw_table(study: Study, table_id: str, run: BoardRun) -> Table:
     """Return the study's rows: published, corrected, ours by its estimator on each clock, in ms."""
+    published = study.table(table_id)
     ours = measured(run, published.ours)
     sample = ours.first_boot if ours.done else ()
     planted = is_planted(run, sample)
-    rows, data, notes = [], [], table_notes(published)
+    lines: list[Figures] = []
+    notes = table_notes(published)
     for row in published.rows:
         found = {name: _theirs(row, sample, way) for name, way in WAYS.items()}
-        cells = (decimals(found[name]) for name in WAYS) if sample else (NOT_MEASURED, NONE, NONE, NONE)
-        rows.append((row.label, decimals(row.published), _corrected(row), *cells))
-        data.append(
-            {"label": row.label, "published": row.published, "corrected": row.corrected, "ours": found}
-            | {"n": len(sample), "by_construction": planted}
+        head: Figures = {"label": row.label, "shown": decimals(row.published), "published": row.published}
+        head |= {"right": _corrected(row), "corrected": row.corrected, "ours": found}
+        cells = (
+            {_HEADS.get(name, name): decimals(value) for name, value in found.items()}
+            if sample
+            else {"raw": NOT_MEASURED}
         )
+        lines.append({**head, **cells, "n": len(sample), "by_construction": planted})
         notes += row_notes(row, run, measured=bool(sample or ours.why))
     notes.append(f"Not shown: {ours.why}." if ours.why else _way_note(sample, planted=planted))
     mark = ", by construction" if planted else ""
-    theirs = (f"their way{mark}", f"signed{mark}")
-    columns = ("", "published", "corrected", *theirs, "corrected counter", "esp_timer")
-    return Table(published.id, f"{published.title}, ms", columns, tuple(rows), tuple(notes), tuple(data))
+    return published_table(study, "raw", published, lines, notes, mark=mark)
 
 
 def decimals(value: float | None) -> str:
@@ -287,30 +291,35 @@ def _way_note(sample: Sequence[Stretch], *, planted: bool) -> str:
     )
 
 
-def clock_table(published: Published, run: BoardRun) -> Table | None:
+def clock_table(study: Study, table_id: str, run: BoardRun) -> Table | None:
     """Return ours done right: the three clocks side by side, in µs; None where nothing was measured."""
+    published = study.table(table_id)
     ours = measured(run, published.ours)
     if not ours.done:
         return None
-    period_us = _period_us(published, run)
-    rows, data = [], []
-    for key, name, values in _lines(ours, run, period_us):
+    boots = [one.boot for one in ours.stretches]
+    lines = []
+    for key, name, values in _lines(ours, run, _period_us(published, run)):
         alike = key != "raw" or not ours.moved  # the offset differs from boot to boot
-        found = _figures(values, [one.boot for one in ours.stretches], bounded=alike)
-        counts = (f"{len(ours.stretches):,}", str(ours.boots), str(ours.void))
-        rows.append((name, *(text for text, _ in found.values()), *counts))
-        data.append(
-            {"clock": key, "unit": "us", **{stat: figure for stat, (_, figure) in found.items()}}
-            | {"n": len(ours.stretches), "boots": ours.boots, "void": ours.void}
-            | {"by_construction": key == "raw" and is_planted(run, ours.done)}
-        )
-    columns = ("", "p50", "p95", "p99", "max", "n", "boots", "void")
-    title = f"{published.title}: three clocks side by side, µs"
-    notes = ("void: the host under the board was late meanwhile; such samples are in no figure",) * bool(
-        ours.void
-    )
+        middle = median(values, boots) if alike else estimate(values, 0.5)
+        line: Figures = {
+            "name": name,
+            "clock": key,
+            "unit": "us",
+            "middle": middle.text if alike else middle.short,
+        }
+        line |= {
+            "p50": middle,
+            "p95": estimate(values, 0.95),
+            "p99": estimate(values, 0.99),
+            "max": max(values),
+        }
+        line |= {"most": Estimate(1, 1, max(values)), "n": len(boots), "boots": ours.boots, "void": ours.void}
+        lines.append(line | {"by_construction": key == "raw" and is_planted(run, ours.done)})
+    notes = ("void: the host under the board was late meanwhile; such samples are in no figure",)
     picture = _picture(ours, run)
-    return Table(f"{published.id}-clocks", title, columns, tuple(rows), notes, tuple(data), picture=picture)
+    found = published_table(study, "clocks", published, lines, (), picture=picture)
+    return replace(found, id=f"{table_id}-clocks", notes=notes if ours.void else ())
 
 
 def _lines(ours: Measured, run: BoardRun, period_us: int) -> list[tuple[str, str, list[float]]]:
@@ -331,20 +340,6 @@ def _lines(ours: Measured, run: BoardRun, period_us: int) -> list[tuple[str, str
 def _period_us(published: Published, run: BoardRun) -> int:
     records = run.select(published.ours) if published.ours else ()
     return whole(records[0], "period_us") if records else 0
-
-
-def _figures(
-    values: Sequence[float], boots: Sequence[int], *, bounded: bool
-) -> dict[str, tuple[str, object]]:
-    """Return p50, with its interval where ``bounded``, p95, p99 and the largest: as text and as data."""
-    middle = median(values, boots) if bounded else estimate(values, 0.5)
-    high = {name: estimate(values, share) for name, share in (("p95", 0.95), ("p99", 0.99))}
-    largest = max(values)
-    return {
-        "p50": (middle.text if bounded else middle.short, middle.data),
-        **{name: (one.short, one.data) for name, one in high.items()},
-        "max": (Estimate(1, 1, largest).short, largest),
-    }
 
 
 def _picture(ours: Measured, run: BoardRun) -> Picture | None:

@@ -79,13 +79,12 @@ def sections_of(study: Study, run: BoardRun) -> list[Section]:
 
 
 def _both(study: Study, table: str, run: BoardRun) -> tuple[Table, ...]:
-    published = study.table(table)
-    return tuple(one for one in (raw_table(published, run), clock_table(published, run)) if one)
+    return tuple(one for one in (raw_table(study, table, run), clock_table(study, table, run)) if one)
 
 
 def _artefact(study: Study, run: BoardRun) -> Section:
     tables = (
-        artefact.offsets_table(run),
+        artefact.offsets_table(study, run),
         arithmetic_table(study, run),
         artefact.lumps_table(study, run),
     )
