@@ -7,7 +7,7 @@ What a study was measured on: board, air and firmware, as the records hold them.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -16,7 +16,7 @@ from hil.base.errors import ConfigError, Undecided
 from hil.metrics.stats import quantile
 from hil.model import Entry, Kind, RunRecord, bench_of
 from hil.reports.studies.declaration import KEPT_FOLDER, Study, study_of_suite
-from hil.reports.studies.document import Document, Section, number, percent, plain
+from hil.reports.studies.document import Document, number, percent, plain
 from hil.reports.studies.esp32_tcpip import study as tcpip
 from hil.reports.studies.freertos_multicore import study as multicore
 from hil.reports.studies.mqtt_http_rtt import study as http_rtt
@@ -24,6 +24,7 @@ from hil.reports.studies.mqtt_qos import study as qos
 from hil.reports.studies.page import render_page
 from hil.reports.studies.records import BoardRun, boards_of_run, fact
 from hil.reports.studies.rtos_mqtt import study as rtos
+from hil.reports.studies.sections import Parts, sections_of
 from hil.reports.studies.text import render_markdown
 from hil.store import StoredRun
 from hil.store.directory import JOURNAL
@@ -95,14 +96,14 @@ def page_of(study: str) -> str:
     return f"reproduction-{study}.html"
 
 
-_SECTIONS: Mapping[str, Callable[[Study, BoardRun], Sequence[Section]]] = {
-    "esp32-tcpip": tcpip.sections_of,
-    "mqtt-http-rtt": http_rtt.sections_of,
-    "freertos-multicore": multicore.sections_of,
-    "mqtt-qos": qos.sections_of,
-    "rtos-mqtt": rtos.sections_of,
+_PARTS: Mapping[str, Parts] = {
+    "esp32-tcpip": tcpip.PARTS,
+    "mqtt-http-rtt": http_rtt.PARTS,
+    "freertos-multicore": multicore.PARTS,
+    "mqtt-qos": qos.PARTS,
+    "rtos-mqtt": rtos.PARTS,
 }
-FILES = tuple(name for study in _SECTIONS for name in files_of(study))  # of each study that there may be
+FILES = tuple(name for study in _PARTS for name in files_of(study))  # of each study that there may be
 
 
 def reproduce_suite(run: StoredRun) -> list[Document]:
@@ -124,7 +125,7 @@ class StoredStudy:
 
 def stored_studies(run_path: Path) -> list[StoredStudy]:
     """Return which studies were set beside the run; one whose files cannot be read is left out."""
-    return [found for study in _SECTIONS if (found := _stored_study(run_path, study))]
+    return [found for study in _PARTS if (found := _stored_study(run_path, study))]
 
 
 def _stored_study(run_path: Path, study: str) -> StoredStudy | None:
@@ -141,12 +142,9 @@ def documents_of(study: Study, entries: Sequence[Entry], run_id: str, *, suite: 
     """Return the study beside each board's records. ``suite`` is the run's, "" where it is not known.
 
     Raises:
-        ConfigError: the study has no sections, or no case of the run is of a bench of the study.
+        ConfigError: no case of the run is of a bench of the study.
         Undecided: no board measured anything.
     """
-    if study.id not in _SECTIONS:
-        known = ", ".join(_SECTIONS)
-        raise ConfigError(f"the study {study.id!r} has a file, and nothing that shows it; known: {known}.")
     boards = boards_of_run(entries)
     if not boards:
         raise Undecided(
@@ -162,7 +160,7 @@ def documents_of(study: Study, entries: Sequence[Entry], run_id: str, *, suite: 
             board.board,
             board.target,
             cast(Kind, board.kind),
-            tuple(_SECTIONS[study.id](study, board)),
+            tuple(sections_of(study, board, _PARTS[study.id])),
             measured_on(board),
             _suite_warnings(study, suite),
         )

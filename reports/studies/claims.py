@@ -11,7 +11,7 @@ from itertools import pairwise
 from hil.base.errors import ConfigError
 from hil.base.yamlvalue import did_you_mean
 from hil.model import RunRecord
-from hil.reports.studies.declaration import Claim, ClaimTest
+from hil.reports.studies.declaration import Claim, ClaimTest, Study
 from hil.reports.studies.declaration.types import NOT_MEASURABLE, UNMEASURED
 from hil.reports.studies.document import Table
 from hil.reports.studies.estimate import ALPHA, Estimate
@@ -191,6 +191,13 @@ def _find(
         hint = f"{did_you_mean(name, known)} Known: {', '.join(known)}."
         raise ConfigError(f"{claim.where}: the study has no {kind} {name!r}{hint}")
     return decide(claim.test, run, statistics[name]) if claim.test else checks[name](run)
+
+
+def claims_by(
+    checks: Mapping[str, Check], statistics: Mapping[str, Statistic] | None = None
+) -> Callable[[Study, BoardRun], Table]:
+    """Return what makes the table of a study's claims."""
+    return lambda study, run: claim_table(study.claims, run, checks, statistics)
 
 
 def claim_table(

@@ -599,8 +599,9 @@ def test_a_run_without_records_is_no_reproduction() -> None:
         document([Fault("", "rig", 3, "the access point is gone")])
 
 
-def test_a_study_without_sections_is_refused() -> None:
-    """A file alone does not show a study: the sentence names those that there are."""
-    unknown = replace(load_study("esp32-tcpip"), id="new")
-    with pytest.raises(ConfigError, match=r"'new' has a file.*known: esp32-tcpip, mqtt-http-rtt"):
-        documents_of(unknown, [steady(20.0)], RUN_ID)
+def test_a_section_with_an_unknown_table_is_refused() -> None:
+    """The sentence names the nearest table that there is."""
+    study = load_study("esp32-tcpip")
+    odd = replace(study, sections=(replace(study.sections[0], tables=("drifts",)),))
+    with pytest.raises(ConfigError, match="an unknown table 'drifts'; did you mean 'drift'"):
+        documents_of(odd, [steady(20.0)], RUN_ID)

@@ -33,6 +33,7 @@ from hil.reports.studies.declaration.types import (
     Comparison,
     Layout,
     Row,
+    Shown,
     Study,
     Table,
 )
@@ -112,6 +113,18 @@ _NEEDS_REMARK = {
     BY_FACT: "a claim that facts decide needs a 'remark' with the fact.",
     NOT_MEASURABLE: "a claim that nothing here can decide needs a 'remark' that says why.",
 }
+
+
+def read_shown(node: Node, questions: Sequence[str]) -> Shown:
+    """Read a section of the page. Raises ConfigError."""
+    remarks, virtual, tables = (
+        tuple(node.texts(key, default=[])) for key in ("remarks", "virtual", "tables")
+    )
+    number = node.integer("question", default=0, minimum=1, maximum=len(questions))
+    if number:
+        return Shown(f"question {number}", f"Question: {questions[number - 1]}", remarks, virtual, tables)
+    heading = node.text("heading")
+    return Shown(heading, heading, remarks, virtual, tables)
 
 
 def read_layouts(node: Node | None) -> dict[str, Layout]:
@@ -197,14 +210,14 @@ class _Reader:
         study_id = node.text("study")
         if study_id != name:
             raise node.error("study", f"study {study_id!r} must have the file's name, {name!r}.")
-        tables = tuple(map(self._table, node.sections("tables")))
+        tables, questions = tuple(map(self._table, node.sections("tables"))), tuple(node.texts("questions"))
         study = Study(
             id=study_id,
             title=node.text("title"),
             authors=tuple(node.texts("authors")),
             year=node.integer("year", minimum=1980, maximum=2100),
             source=node.text("source"),
-            questions=tuple(node.texts("questions")),
+            questions=questions,
             setup=tuple(node.texts("setup")),
             excluded=tuple(node.texts("excluded", default=[])),
             suites=self._suites(node.section("suites")),
@@ -214,6 +227,7 @@ class _Reader:
             claims=tuple(self._claim(part, tables) for part in node.sections("claims", default=[])),
             applications=tuple(map(read_application, node.sections("applications", default=[]))),
             shown=read_layouts(node.section("shown", default=None)),
+            sections=tuple(read_shown(part, questions) for part in node.sections("sections", default=[])),
         )
         node.finish()
         _refuse_twice(node, "tables", [table.id for table in study.tables])

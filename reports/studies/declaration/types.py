@@ -176,6 +176,20 @@ class Layout:
 
 
 @dataclass(frozen=True)
+class Shown:
+    """A section of the study's page: ``tables`` by their ids; ``virtual`` are remarks on a virtual rack.
+
+    ``key`` is the heading, or "question 1".
+    """
+
+    key: str
+    heading: str
+    remarks: tuple[str, ...]
+    virtual: tuple[str, ...]
+    tables: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class ClaimTest:
     """Which figure decides a claim, of which records, and how it has to be.
 
@@ -258,6 +272,7 @@ class Study:
     claims: tuple[Claim, ...]
     applications: tuple[Application, ...]
     shown: Mapping[str, Layout] = field(default_factory=dict)
+    sections: tuple[Shown, ...] = ()
 
     def claims_of(self, kind: str) -> tuple[Claim, ...]:
         """Return the claims of a kind, one of CLAIM_KINDS."""

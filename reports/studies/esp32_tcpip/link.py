@@ -8,7 +8,7 @@ size of a packet, headers of IP and TCP included (40 bytes), N the bytes to tran
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hil.model import RunRecord
@@ -81,8 +81,9 @@ def drifts_of(run: BoardRun) -> list[Drift]:
     return drifts
 
 
-def drift_table(study: Study, drifts: Sequence[Drift]) -> Table | None:
+def drift_table(study: Study, run: BoardRun) -> Table | None:
     """Return the baselines before, between and after the sweeps."""
+    drifts = drifts_of(run)
     most = max((len(drift.turns) for drift in drifts), default=0)
     lines = [
         {"label": drift.name, "turns": {str(turn): found.data for turn, found in drift.turns.items()}}
@@ -103,11 +104,11 @@ def _signed(share: float | None) -> str:
     return NONE if share is None else f"{share * 100:+.1f} %".replace("-0.0", "+0.0")
 
 
-def drift_warnings(drifts: Sequence[Drift]) -> tuple[str, ...]:
+def drift_warnings(_study: Study, run: BoardRun) -> tuple[str, ...]:
     return tuple(
         f"The baseline {drift.name} moved by {_signed(drift.drift)} while the study ran, more than its "
         f"spread of {percent(drift.spread)}: a difference of that size between sizes may be the link's."
-        for drift in drifts
+        for drift in drifts_of(run)
         if drift.exceeds
     )
 

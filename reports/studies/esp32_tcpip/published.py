@@ -14,9 +14,12 @@ from hil.reports.studies.esp32_tcpip.rates import Throughput, finite_ends, group
 from hil.reports.studies.layout import Figures, published_table
 from hil.reports.studies.records import BoardRun, whole
 
+RATES = ("baseline", "segment-receive", "segment-send", "window-receive", "window-send")
 
-def rate_table(study: Study, published: Published, run: BoardRun) -> Table:
+
+def rate_table(table_id: str, study: Study, run: BoardRun) -> Table:
     """Return a table of rates in Mbit/s: published, corrected, ours their way, ours done right."""
+    published = study.table(table_id)
     lines: list[Figures] = []
     notes = table_notes(published)
     rows = _rows(published, run)

@@ -3,15 +3,21 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 
 from hil.model import RunRecord
-from hil.reports.studies.claims import CONTRADICTED, SUPPORTED, UNDECIDED, Finding, claim_table, from_test
-from hil.reports.studies.comparison import plain_table
+from hil.reports.studies.claims import (
+    CONTRADICTED,
+    SUPPORTED,
+    UNDECIDED,
+    Finding,
+    claims_by,
+    from_test,
+)
 from hil.reports.studies.declaration import Study
-from hil.reports.studies.document import Section, Table
 from hil.reports.studies.esp32_tcpip import link
-from hil.reports.studies.esp32_tcpip.published import rate_table
+from hil.reports.studies.esp32_tcpip.published import RATES, rate_table
 from hil.reports.studies.esp32_tcpip.rates import (
     BENCH,
     Throughput,
@@ -35,68 +41,14 @@ from hil.reports.studies.esp32_tcpip.sizes import (
 )
 from hil.reports.studies.estimate import ALPHA, above
 from hil.reports.studies.records import BoardRun, whole, word
-
-OUR_WAY = (
-    "their way: the mean of up to three runs (how many in brackets) of the average over the whole test, as "
-    "iperf prints it. mean, p50, p95, p99: of the rates of the full intervals after the start, at the "
-    "receiver. The mean has an interval whose ends are each wrong with 5 % at most, over boots; of one boot "
-    "over its tests, or over batches of one test's intervals, and then it holds for this boot. The "
-    "percentiles are those of the intervals that were measured; what others would have is not bounded. 95 % "
-    "reach: the rate that 95 % of them have at least. n: intervals; 'n < 299': too few for the percentile."
-)
+from hil.reports.studies.sections import Parts
 
 
-def sections_of(study: Study, run: BoardRun) -> list[Section]:
-    """Return the sections; a case that is missing leaves its row and says why."""
-    drifts = link.drifts_of(run)
-    tables = {table.id: table for table in study.tables}
-    rates = {key: rate_table(study, table, run) for key, table in tables.items() if table.unit == "mbps"}
-    return [
-        Section(
-            "Baseline",
-            (OUR_WAY,),
-            (rates["baseline"], *_present(link.drift_table(study, drifts))),
-            warnings=link.drift_warnings(drifts),
-        ),
-        Section(
-            "Package sizes",
-            tables=(rates["segment-receive"], rates["segment-send"], *_present(segment_table(study, run))),
-            answers=tuple(segments(run, way).sentence() for way in ("RX", "TX")),
-        ),
-        Section(
-            "Windows",
-            tables=(rates["window-receive"], rates["window-send"], *_present(window_table(study, run))),
-            answers=tuple(windows(run, way).sentence() for way in ("RX", "TX")),
-        ),
-        *_section("UDP, offered and achieved", ramp_table(study, run)),
-        Section("Headers", tables=(link.overhead_table(study, run),)),
-        *_section("CPU", cpu_table(study, run)),
-        *_questions(study, run),
-        Section("Claims", tables=(claim_table(study.claims, run, _CHECKS),)),
-        _background(study, run),
-    ]
+def _ways(sweep_of: Callable[[BoardRun, str], Sweep]) -> Callable[[Study, BoardRun], tuple[str, ...]]:
+    return lambda _study, run: tuple(sweep_of(run, way).sentence() for way in ("RX", "TX"))
 
 
-def _present(table: Table | None) -> tuple[Table, ...]:
-    return (table,) if table else ()
-
-
-def _section(heading: str, table: Table | None) -> list[Section]:
-    return [Section(heading, tables=(table,))] if table else []
-
-
-def _questions(study: Study, run: BoardRun) -> list[Section]:
-    """Return each of the study's questions with its answer: performance, package size, rate, applications."""
-    sizes = tuple(segments(run, way).sentence() for way in ("RX", "TX"))
-    answers: tuple[tuple[str, ...], ...] = (_performance(run), sizes, _maximum(run), ())
-    tables: tuple[tuple[Table, ...], ...] = ((), (), (), (application_table(study, run),))
-    return [
-        Section(f"Question: {question}", tables=own, answers=said)
-        for question, own, said in zip(study.questions, tables, answers, strict=True)
-    ]
-
-
-def _performance(run: BoardRun) -> tuple[str, ...]:
+def _performance(_study: Study, run: BoardRun) -> tuple[str, ...]:
     found = []
     for way, verb in (("TX", "sent"), ("RX", "received")):
         ours = tcp_baseline(run, way)
@@ -111,7 +63,7 @@ def _performance(run: BoardRun) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _maximum(run: BoardRun) -> tuple[str, ...]:
+def _maximum(_study: Study, run: BoardRun) -> tuple[str, ...]:
     found = [sentence for way in ("TX", "RX") for sentence in _most_of(run, way)]
     for way, where in (("TX", "from"), ("RX", "at")):
         if best := best_of(run, way):
@@ -132,19 +84,6 @@ def _most_of(run: BoardRun, way: str) -> list[str]:
     rate, sweep = max(better, key=lambda pair: pair[0].value or 0.0)
     size = f"a {sweep.noun} of {sweep.best:,} B"
     return [f"The most over TCP, {WORDS[way]}, is {rate.text} Mbit/s with {size}."]
-
-
-def _background(study: Study, run: BoardRun) -> Section:
-    """Return the tables of others, shown and not judged."""
-    remarks = [
-        "Shown for orientation: other radios, access points and settings. Nothing is judged against them."
-    ]
-    if run.kind != "physical":
-        remarks.append(
-            f"A {run.kind} board has no radio, so no verdict against these tables is possible: its figures "
-            "are those of a link emulator."
-        )
-    return Section("Espressif's figures", tuple(remarks), tuple(map(plain_table, study.background)))
 
 
 def _tx_exceeds_rx(run: BoardRun) -> Finding:
@@ -228,3 +167,25 @@ _CHECKS: Mapping[str, Callable[[BoardRun], Finding]] = {
     "receive-wants-large-windows": _large(windows, "RX", wanted=True),
     "send-wants-small-windows": _large(windows, "TX", wanted=False),
 }
+_SIZES = _ways(segments)
+PARTS = Parts(
+    tables={
+        **{name: functools.partial(rate_table, name) for name in RATES},
+        "drift": link.drift_table,
+        "segments": segment_table,
+        "windows": window_table,
+        "ramp": ramp_table,
+        "overhead": link.overhead_table,
+        "cpu": cpu_table,
+        "applications": application_table,
+        "claims": claims_by(_CHECKS),
+    },
+    answers={
+        "Package sizes": _SIZES,
+        "Windows": _ways(windows),
+        "question 1": _performance,
+        "question 2": _SIZES,
+        "question 3": _maximum,
+    },
+    warnings={"Baseline": link.drift_warnings},
+)

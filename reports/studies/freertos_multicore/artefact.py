@@ -228,12 +228,8 @@ _GIVE = "give_ns"
 _PLACEMENTS = {"same": "on core 0", "cross": "on core 1", "free": "anywhere"}  # where the giver runs
 
 
-def cost_tables(study: Study, run: BoardRun) -> tuple[Table, ...]:
-    """Return the granularity with the cost of reading, and the time of giving."""
-    return _granularity(study, run), _give(study, run)
-
-
-def _granularity(study: Study, run: BoardRun) -> Table:
+def granularity_table(study: Study, run: BoardRun) -> Table:
+    """Return the granularity with the cost of reading."""
     published = study.table("granularity")
     records = run.select(published.ours) if published.ours else ()
     row = published.rows[0]
@@ -250,7 +246,8 @@ def _granularity(study: Study, run: BoardRun) -> Table:
     return published_table(study, "granularity", published, lines, notes)
 
 
-def _give(study: Study, run: BoardRun) -> Table:
+def give_table(study: Study, run: BoardRun) -> Table:
+    """Return the time of giving."""
     published = study.table("give")
     records = run.select(published.ours) if published.ours else ()
     row = published.rows[0]

@@ -240,7 +240,7 @@ STATISTICS: Mapping[str, Callable[[Sequence[float]], float]] = {
 }
 
 
-def raw_table(study: Study, table_id: str, run: BoardRun) -> Table:
+def raw_table(table_id: str, study: Study, run: BoardRun) -> Table:
     """Return the study's rows: published, corrected, ours by its estimator on each clock, in ms."""
     published = study.table(table_id)
     ours = measured(run, published.ours)
@@ -291,7 +291,7 @@ def _way_note(sample: Sequence[Stretch], *, planted: bool) -> str:
     )
 
 
-def clock_table(study: Study, table_id: str, run: BoardRun) -> Table | None:
+def clock_table(table_id: str, study: Study, run: BoardRun) -> Table | None:
     """Return ours done right: the three clocks side by side, in µs; None where nothing was measured."""
     published = study.table(table_id)
     ours = measured(run, published.ours)

@@ -11,17 +11,15 @@ from hil.reports.studies.claims import (
     CONTRADICTED,
     SUPPORTED,
     UNDECIDED,
-    Check,
     Finding,
     claim_table,
     from_test,
 )
-from hil.reports.studies.comparison import plain_table
 from hil.reports.studies.declaration import Study
-from hil.reports.studies.document import Section, Table, number
+from hil.reports.studies.document import Table, number
 from hil.reports.studies.estimate import ALPHA, Estimate, above, median, share_of, share_text
 from hil.reports.studies.freertos_multicore import artefact
-from hil.reports.studies.freertos_multicore.artefact import arithmetic_table, cost_tables, loaded
+from hil.reports.studies.freertos_multicore.artefact import loaded
 from hil.reports.studies.freertos_multicore.cycles import (
     BY_CONSTRUCTION,
     WAYS,
@@ -32,73 +30,7 @@ from hil.reports.studies.freertos_multicore.cycles import (
     raw_table,
 )
 from hil.reports.studies.records import BoardRun
-
-OUR_WAY = (
-    "their way: the study's statistics of the differences of the raw cycle counter. Beside it the same "
-    "samples on three clocks: raw counter; corrected counter, which is the raw one less the offset of the "
-    "cores' counters and less the cost of reading; esp_timer, which both cores share, to 1 µs. p50 with an "
-    "interval whose ends are each wrong with 5 % at most, over boots; of one boot it holds for this boot. "
-    "p95, p99 and max are those of what was measured; 'n < 299': too few for the percentile. A sample that "
-    "never ended counts as slower than all others."
-)
-PLANTED = (
-    "On a virtual board the cores' counters are made up, and with them their offset. What the raw counter "
-    f"shows across cores is marked '{BY_CONSTRUCTION}': it says nothing of an ESP32. How the tasks were "
-    "scheduled is the host's doing."
-)
-
-
-def sections_of(study: Study, run: BoardRun) -> list[Section]:
-    """Return the sections; a case that is missing leaves its row and says why."""
-    remarks = (OUR_WAY, PLANTED) if run.kind == "virtual" else (OUR_WAY,)
-    headings = {
-        "switch-same-core": "Task switch on one core",
-        "switch-cross-core": "Task switch between cores",
-        "period": "Period without load",
-        "period-loaded": "Period of a task that is moved",
-    }
-    return [
-        *(
-            Section(heading, remarks if n == 0 else (), _both(study, table, run))
-            for n, (table, heading) in enumerate(headings.items())
-        ),
-        _artefact(study, run),
-        Section("What the clocks take", tables=cost_tables(study, run)),
-        *(
-            Section(f"Question: {question}", answers=(answer,))
-            for question, answer in zip(
-                study.questions, (_switch(study, run), _period(study, run)), strict=True
-            )
-        ),
-        Section(
-            "Claims",
-            tables=(claim_table(study.claims, run, _checks(study), where="on our board"),),
-        ),
-        _background(study),
-    ]
-
-
-def _both(study: Study, table: str, run: BoardRun) -> tuple[Table, ...]:
-    return tuple(one for one in (raw_table(study, table, run), clock_table(study, table, run)) if one)
-
-
-def _artefact(study: Study, run: BoardRun) -> Section:
-    tables = (
-        artefact.offsets_table(study, run),
-        arithmetic_table(study, run),
-        artefact.lumps_table(study, run),
-    )
-    remark = (
-        "A core's counter starts when the core leaves reset, so the counters of two cores differ by an "
-        "offset of each boot. A difference that begins on one core and ends on the other holds it, with the "
-        "sign of the direction, modulo 2^32 cycles."
-    )
-    return Section(
-        "Where 190 ms and 17.7 s come from",
-        (remark,),
-        tuple(one for one in tables if one),
-        _found(study, run),
-    )
+from hil.reports.studies.sections import Parts
 
 
 def _found(study: Study, run: BoardRun) -> tuple[str, ...]:
@@ -154,12 +86,6 @@ def _period(study: Study, run: BoardRun) -> str:
     return f"p50 of how far an interval is off the period, by esp_timer: {'; '.join(parts)}."
 
 
-def _background(study: Study) -> Section:
-    """Return the tables of others, shown and not judged."""
-    remark = "Shown for orientation: other chips, clocks and programs. Nothing is judged against them."
-    return Section("Figures of others", (remark,), tuple(map(plain_table, study.background)))
-
-
 _WITHIN_US = 0.5  # to either side: what three decimals of a ms cannot show
 _NEARLY_ALL = 0.99
 
@@ -170,8 +96,9 @@ def _nothing(*groups: Measured) -> Finding:
     return Finding(UNDECIDED, why[0] if why else "nothing of it was measured")
 
 
-def _checks(study: Study) -> Mapping[str, Check]:
-    return {name: functools.partial(decide, study) for name, decide in _CHECKS.items()}
+def _claims(study: Study, run: BoardRun) -> Table:
+    checks = {name: functools.partial(decide, study) for name, decide in _CHECKS.items()}
+    return claim_table(study.claims, run, checks, where="on our board")
 
 
 def on_clock(ours: Measured, way: str, alpha: float = ALPHA) -> Estimate:
@@ -278,3 +205,21 @@ _CHECKS: Mapping[str, Callable[[Study, BoardRun], Finding]] = {
     "load-explains-the-period": _load_explains,
     "same-core-values-are-equal": _same_are_equal,
 }
+_CLOCKED = ("switch-same-core", "switch-cross-core", "period", "period-loaded")
+PARTS = Parts(
+    tables={
+        **{name: functools.partial(raw_table, name) for name in _CLOCKED},
+        **{f"{name}-clocks": functools.partial(clock_table, name) for name in _CLOCKED},
+        "offsets": artefact.offsets_table,
+        "arithmetic": artefact.arithmetic_table,
+        "lumps": artefact.lumps_table,
+        "granularity": artefact.granularity_table,
+        "give": artefact.give_table,
+        "claims": _claims,
+    },
+    answers={
+        "Where 190 ms and 17.7 s come from": _found,
+        "question 1": lambda study, run: (_switch(study, run),),
+        "question 2": lambda study, run: (_period(study, run),),
+    },
+)

@@ -14,45 +14,16 @@ from hil.reports.studies.claims import (
     Check,
     Finding,
     all_of,
-    claim_table,
+    claims_by,
     from_test,
 )
-from hil.reports.studies.declaration import Study
-from hil.reports.studies.document import Section, Table, number, percent
+from hil.reports.studies.document import number, percent
 from hil.reports.studies.estimate import ALPHA, Estimate, above, share_of, share_text
-from hil.reports.studies.mqtt_http_rtt import phases
 from hil.reports.studies.mqtt_http_rtt import phases as parts
 from hil.reports.studies.mqtt_http_rtt import requests as first
 from hil.reports.studies.mqtt_http_rtt.requests import Phase, Request, by, setting
 from hil.reports.studies.records import BoardRun
-
-OUR_WAY = (
-    "The rows 'together' send three requests at the same instant, as published; 'interleaved' takes turns, "
-    "'single' has one profile alone. p50 with an interval whose ends are each wrong with 5 % at most, over "
-    "boots; of one boot it holds for this boot. p95 and p99 are those of the requests that were measured, "
-    "without an interval; 'n < 59' says that they are too few for the percentile. A request without an "
-    "answer counts as slower than all others. 'single, 100' has phases of 100 requests, which are nearly all "
-    "later ones, instead of the published five."
-)
-
-
-def sections_of(study: Study, run: BoardRun) -> list[Section]:
-    """Return the sections; a case that is missing leaves its row and says why."""
-    return [
-        Section("Phases", (OUR_WAY,), (phases.phase_table(study, run),)),
-        Section("Timeouts", tables=(phases.timeout_table(study, run),)),
-        *_section("First and later requests", first.first_table(study, run), first.excess_table(study, run)),
-        *_section("Connecting", first.connect_table(study, run), parts.tls_table(study, run)),
-        *_section("Pauses", parts.pause_table(study, run)),
-        *_section("Profiles", parts.profile_table(study, run)),
-        Section("Claims", tables=(claim_table(study.claims, run, _CHECKS),)),
-    ]
-
-
-def _section(heading: str, *tables: Table | None) -> list[Section]:
-    found = tuple(table for table in tables if table)
-    return [Section(heading, tables=found)] if found else []
-
+from hil.reports.studies.sections import Parts
 
 _LONGEST_PAUSE_MS = 32_000  # of the study
 _PAUSE_MARGIN = 0.25  # of the median: what counts as no delay
@@ -213,3 +184,16 @@ _CHECKS: Mapping[str, Check] = {
     "cold-path-explains-first": _cold_path,
     "profiles-differ": _profiles_differ,
 }
+PARTS = Parts(
+    tables={
+        "phases": parts.phase_table,
+        "timeouts": parts.timeout_table,
+        "first": first.first_table,
+        "excess": first.excess_table,
+        "connect": first.connect_table,
+        "tls": parts.tls_table,
+        "pauses": parts.pause_table,
+        "profiles": parts.profile_table,
+        "claims": claims_by(_CHECKS),
+    }
+)

@@ -6,15 +6,14 @@ A round trip is made of the packets that must cross before the echo can come, an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from hil.model import RunRecord
 from hil.network.ledger.files import sentence_of
-from hil.reports.studies.claims import claim_table
-from hil.reports.studies.comparison import plain_table
+from hil.reports.studies.claims import claims_by
 from hil.reports.studies.declaration import Study
-from hil.reports.studies.document import NONE, Section, Table, number
+from hil.reports.studies.document import NONE, Table, number
 from hil.reports.studies.layout import lay_out
 from hil.reports.studies.mqtt_qos.claims import CHECKS, LEVELS, STATISTICS, at_limit, at_loss
 from hil.reports.studies.mqtt_qos.echoes import (
@@ -51,6 +50,7 @@ from hil.reports.studies.mqtt_qos.wire import (
     undisturbed,
 )
 from hil.reports.studies.records import BoardRun, size_text, whole
+from hil.reports.studies.sections import Parts
 
 # Packets between board and broker, one after another: each cannot leave before the last came. PUBACKs
 # and all that follows the echo's PUBLISH cross beside: nobody waits for them.
@@ -135,52 +135,6 @@ def _ms(microseconds: float | None) -> str:
     return NONE if microseconds is None else number(microseconds / 1000)
 
 
-_OUR_WAY = (
-    "The board publishes on an open loop and never waits for an answer; {peer} sends each message back "
-    "with its QoS. The study's two clients shared a laptop and an impaired interface; here the echo "
-    "shares a host with the broker, and what is impaired is the board's link alone. A p50 has an "
-    "interval whose ends are each wrong with 5 % at most; of one boot it holds for this boot. 'n < 59': "
-    "too few for the percentile."
-)
-
-
-_THEIR_WAY = (
-    "Their way: mean of the first boot's round trips from the sending, in whole ms, in R's units as they "
-    "come; message 000000, what had no echo and what took 0 ms left out. p50, p95, p99: from when the "
-    "message was planned to its whole echo; without an echo it counts as slower than all ('no echo')."
-)
-
-
-def sections_of(study: Study, run: BoardRun) -> list[Section]:
-    """Return the sections; a case that is missing leaves its row and says why."""
-    remark = _OUR_WAY.format(peer=echo_peer(run))
-    return [
-        Section(
-            "Round trip by QoS and payload",
-            (remark, _THEIR_WAY),
-            _some(payload_table(study, run), not_run_table(study, run)),
-        ),
-        *_section("Rates", rate_table(study, run)),
-        Section("Bandwidth", tables=(bandwidth_table(study, run), observation_table(study, run))),
-        Section("Loss", tables=(loss_table(study, run),)),
-        *_section("Where the round trip goes", path_table(study, run)),
-        *_section("On the wire", message_table(study, run), connection_table(study, run)),
-        *_section("Bundling", bundling_table(study, run), first_segment_table(study, run)),
-        *_section("Lost packets of a connect", connect_table(study, run)),
-        *_section("Order and duplicates", order_table(study, run)),
-        *_section("A broker in trouble", broker_table(study, run)),
-        *(
-            Section(f"Question: {question}", answers=said)
-            for question, said in zip(study.questions, answers(run), strict=True)
-        ),
-        Section("Claims", tables=(claim_table(study.claims, run, CHECKS, STATISTICS),)),
-        Section("Behind the published means", (_RECOMPUTED,), tuple(map(plain_table, study.background))),
-    ]
-
-
-_RECOMPUTED = "Counted anew from the study's own logs and captures; nothing of ours is judged against it."
-
-
 def echo_peer(run: BoardRun) -> str:
     """Name what sent the messages back, as the peer told it."""
     told = [record.environment.get("peer", {}).get("echo_peer") for record in run.of(BENCH)]
@@ -192,28 +146,14 @@ def echo_peer(run: BoardRun) -> str:
     return f"the echo ({' or, where a case says so, '.join([f'{program}, {rest}', *others])})"
 
 
-def _some(*tables: Table | None) -> tuple[Table, ...]:
-    return tuple(table for table in tables if table)
-
-
-def _section(heading: str, *tables: Table | None) -> list[Section]:
-    found = _some(*tables)
-    return [Section(heading, tables=found)] if found else []
-
-
 _SMALL = (10, 10_000, 1_000_000)  # bytes: what an answer quotes, where it was measured
 
 
-def answers(run: BoardRun) -> list[tuple[str, ...]]:
-    """Return the sentences that answer each question, in the order of the study's file."""
-    found = (
-        [*_round_trips(run), *_paths(run)],
-        [*_limits(run), *_losses(run)],
-        _wire(run),
-        _order(run),
-        [*_brokers(run), *_connects(run)],
+def _answer(*sentences: Callable[[BoardRun], list[str]]) -> Callable[[Study, BoardRun], list[str]]:
+    """Return the sentences that answer a question, or that nothing of it was measured."""
+    return lambda _study, run: (
+        [said for found in sentences for said in found(run)] or ["Nothing of it was measured."]
     )
-    return [tuple(said) or ("Nothing of it was measured.",) for said in found]
 
 
 def _round_trips(run: BoardRun) -> list[str]:
@@ -351,3 +291,32 @@ def _connects(run: BoardRun) -> list[str]:
         for (cause, _), one in connect_outages(run).items()
     ]
     return [f"Recovery after packets of a connect were lost: {'; '.join(parts)}."] if parts else []
+
+
+PARTS = Parts(
+    tables={
+        "payload": payload_table,
+        "not-run": not_run_table,
+        "rates": rate_table,
+        "bandwidth": bandwidth_table,
+        "observations": observation_table,
+        "loss": loss_table,
+        "path": path_table,
+        "overhead-message": message_table,
+        "overhead-connection": connection_table,
+        "bundling": bundling_table,
+        "first-segments": first_segment_table,
+        "connect": connect_table,
+        "order": order_table,
+        "broker": broker_table,
+        "claims": claims_by(CHECKS, STATISTICS),
+    },
+    answers={
+        "question 1": _answer(_round_trips, _paths),
+        "question 2": _answer(_limits, _losses),
+        "question 3": _answer(_wire),
+        "question 4": _answer(_order),
+        "question 5": _answer(_brokers, _connects),
+    },
+    words=lambda run: {"peer": echo_peer(run)},
+)

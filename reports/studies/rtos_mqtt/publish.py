@@ -41,7 +41,7 @@ def their_mean_ms(messages: Sequence[Message]) -> float | None:
     return mean([message.whole_ms for message in done if message.boot == done[0].boot]) if done else None
 
 
-def time_table(study: Study, table_id: str, run: BoardRun) -> Table:
+def time_table(table_id: str, study: Study, run: BoardRun) -> Table:
     """Return the study's rows: published, then ours for each setting that was measured; ms."""
     published = study.table(table_id)
     lines, notes = [], table_notes(published)
@@ -84,7 +84,7 @@ def groups_of(row: Row, run: BoardRun) -> Mapping[str, tuple[RunRecord, ...]]:
     return by_name(slowest_first, setting)
 
 
-def count_table(study: Study, table_id: str, run: BoardRun) -> Table:
+def count_table(table_id: str, study: Study, run: BoardRun) -> Table:
     """Return how many were published, as the study counts and against duration × rate."""
     published = study.table(table_id)
     lines, notes = [], table_notes(published)

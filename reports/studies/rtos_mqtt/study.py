@@ -3,16 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import functools
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from hil.model import RunRecord
 from hil.network.dissect.symptoms import SYMPTOMS
 from hil.network.ledger.files import sentence_of
 from hil.reports.studies.claims import claim_table
-from hil.reports.studies.comparison import plain_table
 from hil.reports.studies.declaration import Background, Study
-from hil.reports.studies.document import NONE, Section, Table, number
+from hil.reports.studies.document import NONE, Table, number
 from hil.reports.studies.estimate import Estimate
 from hil.reports.studies.layout import lay_out
 from hil.reports.studies.records import BoardRun, boots, fact, word
@@ -45,6 +45,7 @@ from hil.reports.studies.rtos_mqtt.messages import (
     total,
 )
 from hil.reports.studies.rtos_mqtt.publish import count_table, hold_table, time_table
+from hil.reports.studies.sections import Parts
 
 _FACTS = {
     "Duplicate ACKs": "duplicate_ack_count",
@@ -87,7 +88,7 @@ def _records_by_place(run: BoardRun) -> Mapping[str, Sequence[RunRecord]]:
     return {name: records for name, records in groups.items() if records}
 
 
-def filter_table(study: Study) -> Table | None:
+def filter_table(study: Study, _run: BoardRun) -> Table | None:
     """Return how to find each symptom in a capture, and what it tells."""
     known = {symptom.name: symptom for symptom in SYMPTOMS}
     found = [(label, known[name]) for label, name in {**_FACTS, **_MORE}.items() if name in known]
@@ -151,71 +152,16 @@ def board_counted(run: BoardRun) -> int | None:
     return _known(run.of(BENCH), "tcp_retransmits")
 
 
-OUR_WAY = (
-    "their way: the study's average of one run. Beside it the publish call alone: its mean, with an "
-    "interval whose ends are each wrong with 5 % at most, over boots; of one boot it holds for this boot, "
-    "over batches of its messages. p50 and p99 are those of what was measured; 'n < 299': too few for it. "
-    "50/s and 1/s are messages a second; the study says 1/s and had two. Messages are numbered and planned "
-    "ahead, whether or not the one before was done."
-)
-VIRTUAL = (
-    "On a virtual rack the host schedules the tasks, OpenSSL does TLS, and the air is emulated. What "
-    "depends on the core of Wi-Fi, on the chip's speed or on a radio cannot be carried over to an ESP32; "
-    "where a message was lost, what a capture shows and what TCP_NODELAY does to segments is real TCP."
-)
-
-
-def sections_of(study: Study, run: BoardRun) -> list[Section]:
-    """Return the sections; a case that is missing leaves its row and says why."""
-    remarks = (OUR_WAY, VIRTUAL) if run.kind == "virtual" else (OUR_WAY,)
-    times = tuple(time_table(study, name, run) for name in ("publish", "security", "older"))
-    counts = ("publishes", "security-publishes", "older-publishes")
-    return [
-        Section("How long a publish takes", remarks, times),
-        Section("How many there were", tables=tuple(count_table(study, name, run) for name in counts)),
-        *_section("What TLS and the tasks' cores cost", tls_table(study, run), cores_table(study, run)),
-        *_section("A mutex that is held", hold_table(study, run)),
-        *_section("Bursts", segment_table(study, run), effect_table(study, run)),
-        *_section("Who loses messages", loss_table(study, run), gap_table(study, run)),
-        *_section("Wireshark's symptoms", symptom_table(study, run), filter_table(study)),
-        *_section("Counters on the board", counter_table(study, run)),
-        *(
-            Section(f"Question: {question}", answers=answer)
-            for question, answer in zip(study.questions, answers(run), strict=True)
-        ),
-        Section("Claims and recommendations", tables=_claims(study, run)),
-        _background(study),
-    ]
-
-
-def _section(heading: str, *tables: Table | None) -> list[Section]:
-    found = tuple(table for table in tables if table)
-    return [Section(heading, tables=found)] if found else []
-
-
-def _claims(study: Study, run: BoardRun) -> tuple[Table, ...]:
-    found = [
-        claim_table(study.claims_of(kind), run, CHECKS, STATISTICS, where=place(run), name=name)
-        for kind, name in (("claim", "claims"), ("recommendation", "recommendations"))
-    ]
-    return tuple(replace(table, notes=(*carried(run), *table.notes)) for table in found)
-
-
-def _background(study: Study) -> Section:
-    """Return the study's own table of traffic, shown and not judged."""
-    tables = tuple(plain_table(table) for table in study.background if table.id != "symptoms")
-    return Section("The study's traffic", ("Shown as it was published.",), tables)
+def _claims(kind: str, study: Study, run: BoardRun) -> Table:
+    name = f"{kind}s"
+    found = claim_table(study.claims_of(kind), run, CHECKS, STATISTICS, where=place(run), name=name)
+    return replace(found, notes=(*carried(run), *found.notes))
 
 
 Answers = tuple[str, ...]
 
 
-def answers(run: BoardRun) -> tuple[Answers, ...]:
-    """Return the sentences that answer each of the study's questions, in their order."""
-    return tuple(answer(run) for answer in _ANSWERS)
-
-
-def _empty(run: BoardRun) -> Answers:
+def _empty(_study: Study, run: BoardRun) -> Answers:
     records = run.of(BENCH)
     sent = total(records, f"{UP}_publishes_count")
     seen = {point: total(records, f"{point}_empty_publish_count") for point in ("ap", "broker")}
@@ -242,7 +188,7 @@ def _empty(run: BoardRun) -> Answers:
     )
 
 
-def _is_nagle(run: BoardRun) -> Answers:
+def _is_nagle(_study: Study, run: BoardRun) -> Answers:
     found = []
     for who, where, switch in (("board", UP, "nodelay"), ("broker", DOWN, "broker_nodelay")):
         told = [
@@ -281,7 +227,7 @@ def _cause(effect: Estimate | None) -> str:
     return "Nagle's algorithm is not proven to bundle these publishes."
 
 
-def _would_nodelay_help(run: BoardRun) -> Answers:
+def _would_nodelay_help(_study: Study, run: BoardRun) -> Answers:
     effect = effects(run).get("board")
     if effect is None or effect.value is None:
         return ("TCP_NODELAY was not measured with and without.",)
@@ -299,7 +245,7 @@ def _would_nodelay_help(run: BoardRun) -> Answers:
     )
 
 
-def _counters(run: BoardRun) -> Answers:
+def _counters(_study: Study, run: BoardRun) -> Answers:
     counted = board_counted(run)
     seen = total(run.of(BENCH), "ap_retransmission_count")
     if counted is None:
@@ -315,7 +261,7 @@ def _counters(run: BoardRun) -> Answers:
     )
 
 
-def _where(run: BoardRun) -> Answers:
+def _where(_study: Study, run: BoardRun) -> Answers:
     planted = [record for record in run.of(BENCH) if word(record, "fault") != "none"]
     found = []
     for words, records in (("Without a planted fault", undisturbed(run)), ("With planted faults", planted)):
@@ -337,10 +283,31 @@ def _cases(records: Sequence[RunRecord]) -> str:
     return f"{count} {'case' if count == 1 else 'cases'}, {number(boots(records))} boots".replace(".00", "")
 
 
-_ANSWERS: Sequence[Callable[[BoardRun], Answers]] = (
-    _empty,
-    _is_nagle,
-    _would_nodelay_help,
-    _counters,
-    _where,
+PARTS = Parts(
+    tables={
+        **{name: functools.partial(time_table, name) for name in ("publish", "security", "older")},
+        **{
+            name: functools.partial(count_table, name)
+            for name in ("publishes", "security-publishes", "older-publishes")
+        },
+        "tls-cost": tls_table,
+        "cores": cores_table,
+        "hold": hold_table,
+        "bursts": segment_table,
+        "nodelay": effect_table,
+        "losses": loss_table,
+        "gaps": gap_table,
+        "symptoms": symptom_table,
+        "filters": filter_table,
+        "counters": counter_table,
+        "claims": functools.partial(_claims, "claim"),
+        "recommendations": functools.partial(_claims, "recommendation"),
+    },
+    answers={
+        "question 1": _empty,
+        "question 2": _is_nagle,
+        "question 3": _would_nodelay_help,
+        "question 4": _counters,
+        "question 5": _where,
+    },
 )
