@@ -69,28 +69,27 @@ class Lab:
         """Where a run keeps its secrets as long as it lasts."""
         return self.folder / "tmp"
 
-    def arguments(self, *more: str) -> list[str]:
-        fixed = [
-            "--rack",
-            str(self.rack),
-            "--thresholds",
-            str(self.folder / "thresholds"),
-            "--out",
-            str(self.out),
-        ]
-        return [*fixed, *(["--firmware", str(self.firmware)] if self.firmware else []), *more]
+    def arguments(self, *more: str, prefix: str = "--") -> list[str]:
+        """Return the options of a run in this lab; pytest's have a ``prefix`` of their own."""
+        fixed = ["--rack", str(self.rack), f"{prefix}thresholds", str(self.folder / "thresholds")]
+        fixed += [f"{prefix}out", str(self.out)]
+        return [*fixed, *([f"{prefix}firmware", str(self.firmware)] if self.firmware else []), *more]
 
-    def command(self, *more: str) -> list[str]:
-        """Return the run's command line; the report is built where ``more`` asks for it."""
-        no_report = [] if "--report" in more else ["--no-report"]
+    def command(self, *more: str, report: bool = False) -> list[str]:
+        """Return the run's command line."""
+        no_report = [] if report else ["--no-report"]
         return [sys.executable, "-m", "hil", "run", *self.arguments(*no_report, *more)]
 
-    def run(self, *more: str) -> subprocess.CompletedProcess[str]:
-        """Measure, and return what `hil run` said (stdout and stderr together) and its status."""
-        return run(self.command(*more), env=self.env)
+    def pytest(self, *more: str) -> list[str]:
+        """Return the command line that measures with pytest alone."""
+        return [*PYTEST, *self.arguments(*more, prefix="--hil-")]
 
-    def start(self, *more: str) -> Running:
-        return Running(self.command(*more), self.folder / "run.txt", self.env)
+    def run(self, *more: str, report: bool = False) -> subprocess.CompletedProcess[str]:
+        """Measure, and return what `hil run` said (stdout and stderr together) and its status."""
+        return run(self.command(*more, report=report), env=self.env)
+
+    def start(self, *more: str, report: bool = False) -> Running:
+        return Running(self.command(*more, report=report), self.folder / "run.txt", self.env)
 
     def keep_up(self) -> Running:
         """Start `hil virtual up`; the rack is there once it says so. Whoever asked ends it."""

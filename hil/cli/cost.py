@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
@@ -16,19 +17,19 @@ from hil.boards.firmware.build import build_all
 from hil.boards.firmware.build_folder import Image
 from hil.boards.firmware.failure import read_failure
 from hil.boards.firmware.selection import Firmware, find_firmware, same_flash
-from hil.cli.options import out_option, thresholds_option, undecided_option
+from hil.cli.options import run_options
 from hil.gate import judge
 from hil.model import Case, NoBase, Role, Verdict
 from hil.reports.names import case_name, short_metric
 from hil.run.campaign import Against
 from hil.run.comparing import ruler_alone
+from hil.run.options import RunOptions
 from hil.run.plan.selection import select_cases
 from hil.run.run_facts import images_info
 from hil.run.sealed import BOOTS, RACK, SealedPlan, comparison_of, measure_sealed
 from hil.store import JudgedRun, RunDirectory, RunInfo, add_verdict, ended, read_measured
 from hil.store.files import short_path
 from hil.store.run_info import (
-    TRIGGERS,
     ComparedInfo,
     RunBoard,
     Trigger,
@@ -48,25 +49,7 @@ UNIT = "instructions"
 
 @click.command("cost", short_help="Count instructions on an emulated chip: exact, and no board.")
 @click.option(
-    "--firmware",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Measure this bundle, or this build. [default: build with ESP-IDF]",
-)
-@click.option(
-    "--base", type=click.Path(path_type=Path), metavar="DIR", help="Compare with this bundle, or this build."
-)
-@click.option(
-    "--no-base-because",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="There is no base, for the reason that `hil build --at REV --failure FILE` wrote, as of hil run.",
-)
-@click.option(
     "--target", type=click.Choice(COUNTING), default=COUNTING[0], show_default=True, help="The chip."
-)
-@click.option(
-    "--suite", default=SUITE, show_default=True, help="Which cases, as of hil run: 'sealed and part=queue'."
 )
 @click.option(
     "--jobs",
@@ -75,32 +58,8 @@ UNIT = "instructions"
     metavar="N",
     help="Chips at once. [default: a core each]",
 )
-@click.option(
-    "--trigger",
-    type=click.Choice(TRIGGERS),
-    default="local",
-    envvar="HIL_TRIGGER",
-    show_envvar=True,
-    help="What the run is for.",
-)
-@undecided_option
-@click.option("--no-report", is_flag=True, help="Build no report.")
-@thresholds_option
-@out_option
-def command(
-    firmware: Path | None,
-    base: Path | None,
-    no_base_because: Path | None,
-    target: str,
-    *,
-    suite: str,
-    jobs: int,
-    trigger: Trigger,
-    undecided_status: str,
-    no_report: bool,
-    thresholds: Path,
-    out: Path,
-) -> int:
+@run_options("cost")
+def command(*, target: str, jobs: int, **given: Any) -> int:
     """Measure the very image that a chip gets, in an emulator, without noise.
 
     Each case has a boot of its own from a fresh flash, without a word from outside, and is measured twice:
@@ -108,24 +67,24 @@ def command(
     caches, flash or radio. Needs QEMU with the chip, which ESP-IDF installs (idf_tools.py install
     qemu-riscv32); no rack, no root.
     """
-    ended.begin(out, "hil cost")
-    if base is not None and no_base_because is not None:
-        raise ConfigError("--no-base-because: there is a base.", next_step="leave it out, or --base.")
+    options = RunOptions(**given)
+    options.check()
+    ended.begin(options.out, "hil cost")
     qemu = find_qemu(target)
-    limits = load_project(thresholds)
-    cases = _cases(limits, suite)
-    images, not_compared = _images(Image(target), firmware, base)
-    no_base = read_failure(no_base_because) if no_base_because else None
+    limits = load_project(options.thresholds)
+    cases = _cases(limits, options.suite)
+    images, not_compared = _images(Image(target), options.firmware, options.base)
+    no_base = read_failure(options.no_base_because) if options.no_base_because else None
     run_id = new_run_id("cost")
-    plan = SealedPlan(run_id, qemu, images, cases, out / run_id / "sealed", jobs, not_compared)
-    directory = RunDirectory.create(out, _info(plan, suite, trigger))
-    directory.keep(project_files(thresholds), FOLDER)
+    plan = SealedPlan(run_id, qemu, images, cases, options.out / run_id / "sealed", jobs, not_compared)
+    directory = RunDirectory.create(options.out, _info(plan, options.suite, options.trigger))
+    directory.keep(project_files(options.thresholds), FOLDER)
     if no_base:
         directory.append(NoBase(directory.run_id, *no_base))
     _measure(plan, directory, limits)
-    run = _conclude(directory, limits, out, report=not no_report)
+    run = _conclude(directory, limits, options.out, report=not options.no_report)
     code = status_of(run.info, run.verdict)
-    return int(undecided_status if code == ExitCode.UNDECIDED and run.verdict.is_neutral else code)
+    return options.undecided_status if code == ExitCode.UNDECIDED and run.verdict.is_neutral else int(code)
 
 
 def _cases(limits: dict[str, Thresholds], suite: str) -> tuple[Case, ...]:

@@ -15,7 +15,7 @@ import hil
 from hil.base.errors import ConfigError, ExitCode, HilError, RigError
 from hil.base.paths import PROJECT_THRESHOLDS
 from hil.base.untrusted import terminal
-from hil.cli.options import DEFAULT_OUT, verbose_option
+from hil.cli.options import DEFAULT_OUT, run_options
 from hil.gate import judge
 from hil.gate.otherwise import Otherwise, judged_otherwise
 from hil.model import Verdict
@@ -32,12 +32,7 @@ _MOST_CHARACTERS = 4000  # of a sentence: what a person reads is not cut
 
 @click.command("gate")
 @click.argument("runs", metavar="[RUN]...", nargs=-1, type=click.Path(path_type=Path))
-@click.option(
-    "--thresholds",
-    type=click.Path(path_type=Path),
-    help="Folder of limits and suites. [default: the run's own copy]",
-)
-@verbose_option
+@run_options("gate")
 @click.option(
     "--would-change",
     is_flag=True,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that several commands share.
+"""Options that several commands share: those of a run, made from its table, and the history's.
 
 Columns for the terminal.
 """
@@ -12,42 +12,50 @@ from typing import Any, TypeVar
 
 import click
 
-from hil.base.paths import PROJECT_RACK, PROJECT_ROOT, PROJECT_THRESHOLDS, TOOL_RACKS
 from hil.history import default_history
+from hil.run.options import DEFAULT_OUT as DEFAULT_OUT
+from hil.run.options import DEFAULT_RACK as DEFAULT_RACK
+from hil.run.options import Command, Row, rows_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-DEFAULT_RACK = PROJECT_RACK if PROJECT_RACK.is_file() else TOOL_RACKS / "virtual.yaml"
-DEFAULT_OUT = PROJECT_ROOT / "out"
 FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
-def rack_option(function: F) -> F:
+def run_options(command: Command, *only: str) -> Callable[[F], F]:
+    """Add the options that a command has in the table of a run; ``only`` those of these names, if any."""
+    rows = [row for row in rows_of(command) if not only or row.name in only]
+
+    def decorate(function: F) -> F:
+        for row in reversed(rows):
+            function = _option(row, command)(function)
+        return function
+
+    return decorate
+
+
+def _option(row: Row, command: Command) -> Callable[[F], F]:
+    facts = row.option
+    more: dict[str, Any] = {"envvar": facts.env, "show_envvar": True} if facts.env else {}
+    more |= {"metavar": facts.metavar} if facts.metavar else {}
     return click.option(
-        "--rack",
-        type=click.Path(path_type=Path),
-        default=DEFAULT_RACK,
-        help="Rack file. [default: hil/rack.yaml of the project, else the virtual rack]",
-    )(function)
+        row.flag(), row.name, type=_type(row), is_flag=row.kind is bool, multiple=row.is_repeatable,
+        default=row.default_of(command), help=row.help_of(command), **more,
+    )  # fmt: skip
 
 
-def out_option(function: F) -> F:
-    return click.option(
-        "--out",
-        type=FOLDER,
-        default=DEFAULT_OUT,
-        help="Where results are. [default: out]",
-    )(function)
+def _type(row: Row) -> Any:
+    if row.option.choices:
+        return click.Choice(row.option.choices)
+    if row.option.most:
+        return click.IntRange(1, row.option.most)
+    return click.Path(path_type=Path) if row.kind is Path else row.kind
 
 
-def thresholds_option(function: F) -> F:
-    return click.option(
-        "--thresholds",
-        type=click.Path(path_type=Path),
-        default=PROJECT_THRESHOLDS,
-        help="Folder of limits and suites; of benches without a file in it, the tool's own hold. "
-        f"[default: {PROJECT_THRESHOLDS.relative_to(PROJECT_ROOT)}]",
-    )(function)
+rack_option = run_options("run", "rack")
+out_option = run_options("run", "out")
+thresholds_option = run_options("run", "thresholds")
+boards_option = run_options("run", "boards")
 
 
 def history_option(function: F) -> F:
@@ -57,40 +65,6 @@ def history_option(function: F) -> F:
         type=FOLDER,
         default=default_history,
         help="Folder of the history. [default: out/history, or [keep] history of hil.toml]",
-    )(function)
-
-
-def suite_option(function: F) -> F:
-    return click.option(
-        "--suite",
-        default="quick",
-        show_default=True,
-        help="first, quick, pr, nightly, a case as reports name it, or an expression: 'pr and qos=1'.",
-    )(function)
-
-
-def boards_option(function: F) -> F:
-    return click.option(
-        "--board", "boards", multiple=True, metavar="ID", help="Only this board; repeatable."
-    )(function)
-
-
-def undecided_option(function: F) -> F:
-    return click.option(
-        "--undecided-status",
-        type=click.Choice(("0", "4")),
-        default="4",
-        envvar="HIL_UNDECIDED_STATUS",
-        show_default=True,
-        show_envvar=True,
-        help="Exit status where a figure is undecided and no policy makes that a failure; "
-        "verdicts.json keeps 4.",
-    )(function)
-
-
-def verbose_option(function: F) -> F:
-    return click.option(
-        "--verbose", is_flag=True, help="End with the tables of all figures, not the few that matter."
     )(function)
 
 

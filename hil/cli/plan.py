@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from hil.boards.rack import load_rack
-from hil.cli.options import boards_option, rack_option, suite_option, thresholds_option
+from hil.cli.options import run_options
 from hil.model import short_case
 from hil.run.campaign import DEFAULT_BUDGET_MIN
 from hil.run.plan import Plan, deadline_s, make_plan
@@ -21,10 +21,7 @@ from hil.thresholds import Thresholds, load_project
 
 
 @click.command("plan")
-@rack_option
-@suite_option
-@boards_option
-@thresholds_option
+@run_options("plan")
 @click.option("--json", "as_json", is_flag=True, help="A GitHub Actions matrix: one entry a board.")
 def command(rack: Path, suite: str, boards: tuple[str, ...], thresholds: Path, as_json: bool) -> None:
     """List boards, boots and cases, and when a comparison with a base is judged."""

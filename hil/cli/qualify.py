@@ -7,14 +7,16 @@ import datetime
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
 from hil.base.errors import ExitCode
 from hil.base.units import format_difference, unit_of
 from hil.boards.rack import Rack, load_rack
-from hil.cli.options import aligned, boards_option, history_option, out_option, rack_option, thresholds_option
+from hil.cli.options import aligned, history_option, run_options
 from hil.history.judgements import GATE, JUDGEMENTS_FILE, UnchangedRun, read_judgements, unchanged_run_of
 from hil.history.measuring import begin, until_done
 from hil.history.qualification import (
@@ -29,6 +31,7 @@ from hil.history.qualification import (
     natures,
     qualify,
 )
+from hil.run.options import RunOptions
 from hil.store import RunDirectory, read_run
 from hil.store.run_info import is_unchanged
 
@@ -39,7 +42,6 @@ _NONE = "–"
 
 
 @click.command("qualify", short_help="How often it blocks falsely, and what it can see.")
-@rack_option
 @click.option(
     "--runs", type=click.IntRange(1, 1000), metavar="N", help="Measure N runs first, as hil run does."
 )
@@ -51,49 +53,21 @@ _NONE = "–"
     metavar="N",
     help="Count what was judged in the last N days.",
 )
-@boards_option
-@click.option("--target", default="", metavar="TARGET", help="Measure boards of this target only.")
-@click.option(
-    "--firmware",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Measure this bundle, or this build; else each run builds.",
-)
-@click.option("--budget", type=float, metavar="MINUTES", help="Of each run.  [default: 15]")
-@click.option("--wait", type=float, default=0.0, metavar="SECONDS", help="Wait for boards that others hold.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @history_option
-@thresholds_option
-@out_option
-def command(
-    boards: tuple[str, ...],
-    firmware: Path | None,
-    history_folder: Path,
-    *,
-    rack: Path,
-    runs: int | None,
-    days: int,
-    target: str,
-    budget: float | None,
-    wait: float,
-    as_json: bool,
-    thresholds: Path,
-    out: Path,
-) -> int:
+@run_options("qualify")
+def command(*, runs: int | None, days: int, as_json: bool, history_folder: Path, **given: Any) -> int:
     """Say how often a rack blocks unchanged firmware, leaves it undecided, and what it can see.
 
     It reads the history, to which each `hil run --unchanged` adds a line. With --runs it measures first; the
     same command goes on after Ctrl-C. Exits with 0 where the rack is qualified, else with 4.
     """
-    loaded = load_rack(rack)
+    options = RunOptions(**given, suite=SUITE, unchanged=True, no_report=True)
+    loaded = load_rack(options.rack)
     if runs and as_json:
         raise click.UsageError("--json prints what is known; measure first, with --runs alone.")
     if runs:
-        given = {"rack": rack, "thresholds": thresholds, "target": target, "wait": wait}
-        given |= {"firmware": firmware, "budget": budget}
-        options = [f"--{name}={value}" for name, value in given.items() if value not in (None, "")]
-        options += [f"--board={board}" for board in boards]
-        _measure(loaded, runs, options, out.absolute(), history_folder)
+        _measure(loaded, runs, replace(options, out=options.out.absolute()), history_folder)
     known = [run for run in read_judgements(history_folder / JUDGEMENTS_FILE) if run.rack == loaded.name]
     now = datetime.datetime.now(tz=datetime.UTC)
     found = qualify(known, nature_of(loaded), now=now, days=days)
@@ -112,12 +86,13 @@ def nature_of(rack: Rack) -> Nature:
     return Nature(rack.name, max(sorted(set(kinds)), key=kinds.count), noise.profile if noise else "")
 
 
-def _measure(rack: Rack, wanted: int, options: Sequence[str], out: Path, history: Path) -> None:
+def _measure(rack: Rack, wanted: int, options: RunOptions, history: Path) -> None:
     """Measure until so many runs are in the history. Raises as until_done() does."""
     from hil.reports.history import append_judgements
 
+    out = options.out
     state = out / _FOLDER / f"{rack.name}.json"
-    after, goes_on = begin(state, options, out)
+    after, goes_on = begin(state, options.arguments(), out)
 
     def entered() -> int:
         """Enter what was judged after that run; a run enters its own history, which need not be this one."""
@@ -132,7 +107,7 @@ def _measure(rack: Rack, wanted: int, options: Sequence[str], out: Path, history
 
     if goes_on:
         click.echo(f"Going on with what was begun: {entered()} of {wanted} runs are there.")
-    until_done(hil_run(options, out), wanted, entered, click.echo)
+    until_done(hil_run(options), wanted, entered, click.echo)
     state.unlink(missing_ok=True)
 
 
@@ -234,6 +209,6 @@ def _left_out(known: Sequence[UnchangedRun], found: Qualification, now: datetime
         yield f"Not counted: {old} run{'s' * (old > 1)} of another gate, or more than {found.days} days ago."
 
 
-def hil_run(options: Sequence[str], out: Path) -> list[str]:
+def hil_run(options: RunOptions) -> list[str]:
     """Return the command of one run."""
-    return [*HIL_RUN, f"--suite={SUITE}", "--unchanged", "--no-report", f"--out={out}", *options]
+    return [*HIL_RUN, *options.arguments()]

@@ -3,36 +3,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from hil.base.errors import ConfigError
 from hil.boards.rack import load_rack
-from hil.cli.options import boards_option, out_option, rack_option, thresholds_option
-from hil.cli.run import command as run_command
+from hil.cli.options import run_options
+from hil.cli.run import measure
 from hil.reports.studies.declaration import KEPT_FOLDER, PUBLISHED, SIZES, load_study
-from hil.run.plan import BOOTS_MAX
+from hil.run.options import RunOptions
 from hil.thresholds import load_project
 
 
 @click.command("reproduce")
 @click.argument("study")
-@rack_option
 @click.option(
     "--size",
     type=click.Choice(SIZES),
     default="quick",
     show_default=True,
     help="quick: minutes, on the rack's first board; full: all that the study asks, on every board.",
-)
-@boards_option
-@click.option(
-    "--boots",
-    type=click.IntRange(1, BOOTS_MAX),
-    metavar="N",
-    help="Boot each board so often. [default: what the study's file says]",
 )
 @click.option(
     "--run",
@@ -41,31 +35,10 @@ from hil.thresholds import load_project
     metavar="RUN",
     help="Measure nothing: set this run (a folder below out) beside the study, as its folder keeps it.",
 )
-@click.option("--profile", default="", metavar="NAME", help="Air profile, instead of the rack file's.")
-@click.option(
-    "--firmware",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Measure this bundle, or this build; build nothing.",
-)
-@click.option("--wait", type=float, default=0.0, metavar="SECONDS", help="Wait for boards that others hold.")
-@click.option("--report/--no-report", default=True, help="Build the report in OUT/report.  [default: build]")
-@thresholds_option
-@out_option
+@run_options("reproduce")
 @click.pass_context
 def command(
-    context: click.Context,
-    /,
-    study: str,
-    boards: tuple[str, ...],
-    boots: int | None,
-    run_folder: Path | None,
-    *,
-    rack: Path,
-    size: str,
-    thresholds: Path,
-    report: bool,
-    **options: object,
+    context: click.Context, /, *, study: str, size: str, run_folder: Path | None, **given: Any
 ) -> None:
     """Repeat STUDY: published values beside ours.
 
@@ -75,30 +48,32 @@ def command(
 
     The exit code is that of `hil run`: limits are judged as always, published values judge nothing.
     """
-    studies = PUBLISHED
+    options = RunOptions(**given, keep_captures=True, debug=bool(context.obj))
     if run_folder is not None:
         _refuse_measuring(context)
-        kept = run_folder / KEPT_FOLDER
-        if not _was_given(context, "thresholds") and any(kept.glob("*.yaml")):
-            studies, thresholds = kept, kept.parent
-        load_study(study, studies, benches=load_project(thresholds))
-        from hil.reports.rebuild import show_study
-
-        show_study(run_folder, study, studies, report=report)
+        _show(run_folder, study, options, named=_was_given(context, "thresholds"))
         return
-    wanted = load_study(study, benches=load_project(thresholds))
-    first = load_rack(rack).boards[:1] if size == "quick" and not boards else ()
-    context.invoke(
-        run_command,
-        rack=rack,
-        suite=wanted.suites[size],
-        boards=boards or tuple(board.id for board in first),
-        boots=boots or wanted.boots[size],
-        keep_captures=True,
-        thresholds=thresholds,
-        report=report,
-        **options,
+    wanted = load_study(study, benches=load_project(options.thresholds))
+    first = load_rack(options.rack).boards[:1] if size == "quick" and not options.boards else ()
+    measure(
+        replace(
+            options,
+            suite=wanted.suites[size],
+            boards=options.boards or tuple(board.id for board in first),
+            boots=options.boots or wanted.boots[size],
+        )
     )
+
+
+def _show(run: Path, study: str, options: RunOptions, *, named: bool) -> None:
+    """Set a stored run beside the study as its folder keeps it, unless thresholds are ``named``."""
+    from hil.reports.rebuild import show_study
+
+    kept = run / KEPT_FOLDER
+    as_kept = not named and any(kept.glob("*.yaml"))
+    studies, thresholds = (kept, kept.parent) if as_kept else (PUBLISHED, options.thresholds)
+    load_study(study, studies, benches=load_project(thresholds))
+    show_study(run, study, studies, report=not options.no_report)
 
 
 def _was_given(context: click.Context, option: str) -> bool:
@@ -121,4 +96,4 @@ def _refuse_measuring(context: click.Context) -> None:
 
 
 # what matters besides measuring; the report is built beside the run's folder, not in OUT
-_SHOWING = ("study", "run_folder", "report", "thresholds")
+_SHOWING = ("study", "run_folder", "no_report", "thresholds")

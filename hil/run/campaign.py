@@ -7,7 +7,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from hil.base.errors import ConfigError, RigError
 from hil.base.gateway_url import masked, problem_of
@@ -25,8 +24,8 @@ from hil.boards.rack import Rack, load_rack
 from hil.boards.rack.noise import NoiseSettings
 from hil.model import BaseCause, Role
 from hil.probe.probe_file import Probe, check_parameters, find_probes
+from hil.run.options import RunOptions
 from hil.run.plan import Plan, make_plan, spread
-from hil.store.run_info import Trigger
 from hil.thresholds import Thresholds, among_legs, load_project
 from hil.virtual.noise import choose_noise
 
@@ -37,25 +36,18 @@ BENCH_FOLDERS = bench_folders()
 class Campaign:
     """What is to be measured, as read from files and options; nothing has been touched yet."""
 
+    options: RunOptions
     rack: Rack
     thresholds: Mapping[str, Thresholds]
-    thresholds_folder: Path
     plan: Plan
     profile: str
-    firmware: Path | None
-    out: Path
-    wait_s: float
-    trigger: Trigger
-    pushgateway: str
-    report: bool
-    keep_captures: bool
+    pushgateway: str = ""
     noise: NoiseSettings | None = None
     against: Against | None = None
     no_base: tuple[BaseCause, str] | None = (
         None  # why there is nothing to compare with, where there should be
     )
     quarantined: Mapping[str, Quarantine] = field(default_factory=dict)
-    legs: int = 1  # runs that judge one commit together
     deselected: Sequence[tuple[str, str]] = ()  # board and case id: planned, and left out by pytest's -k
     probes: Mapping[str, Probe] = field(default_factory=dict)
     given: Given = field(default_factory=Given)  # what tells a team's firmware where the rack is
@@ -75,60 +67,52 @@ def bench_stems(folders: Sequence[Path]) -> list[str]:
     return sorted(found)
 
 
-def read_campaign(option: Any) -> Campaign:
+def read_campaign(options: RunOptions) -> Campaign:
     """Read rack and thresholds, and plan.
 
     Raises:
         ConfigError: anything wrong in them, or in the options.
         RigError: all boards are in quarantine, or one that was asked for is.
     """
-    against = read_against(option)
+    against = read_against(options)
     if against:
         check_firmware(against)
-    rack = load_rack(option.rack)
+    rack = load_rack(options.rack)
     stems = bench_stems(BENCH_FOLDERS)
-    thresholds = among_legs(load_project(option.thresholds), option.legs)
+    thresholds = among_legs(load_project(options.thresholds), options.legs)
     _check_stems(stems, thresholds)
     probes = read_probes(stems, thresholds)
-    quarantined = read_quarantine(folder_of(rack, option.out))
-    check_asked(rack, option.board, quarantined)
+    quarantined = read_quarantine(folder_of(rack, options.out))
+    check_asked(rack, options.boards, quarantined)
     kept_out = {board: reason(one, rack_with_places(rack.path)) for board, one in quarantined.items()}
     plan = make_plan(
         rack,
         thresholds,
-        selection=option.suite,
-        board_ids=[one.id for one in rack.select(option.board, option.board_target, option.board_label)],
-        boots=option.boots or 1,
+        selection=options.suite,
+        board_ids=[one.id for one in rack.select(options.boards, options.target, options.labels)],
+        boots=options.boots or 1,
         probes=frozenset(probes),
-        quarantine={} if option.spread else kept_out,
+        quarantine={} if options.spread else kept_out,
     )
-    if option.spread:
+    if options.spread:
         plan = spread(plan, quarantine=kept_out)
     check_present(rack, plan, quarantined)
-    if option.profile and not rack.is_virtual:
+    if options.profile and not rack.is_virtual:
         raise ConfigError(
-            f"--profile {option.profile} needs a virtual access point; rack {rack.name} has an external one.",
+            f"--profile {options.profile} needs a virtual access point; the one of rack {rack.name} is real.",
             next_step="leave --profile out.",
         )
-    profile = option.profile or rack.access_point.profile
     return Campaign(
+        options,
         rack,
         thresholds,
-        option.thresholds,
         plan,
-        profile,
-        option.firmware,
-        option.out,
-        option.wait,
-        option.trigger,
-        pushgateway_of(option.pushgateway, rack),
-        not option.no_report,
-        option.keep_captures,
-        choose_noise(rack, option.noise, option.noise_seed),
+        options.profile or rack.access_point.profile,
+        pushgateway_of(options.pushgateway, rack),
+        choose_noise(rack, options.noise),
         against,
-        _read_no_base(option),
+        read_failure(options.no_base_because) if options.no_base_because else None,
         quarantined,
-        option.legs,
         probes=probes,
         given=given_here() if probes else Given(),
     )
@@ -192,47 +176,21 @@ class Against:
         return self.firmware is None
 
 
-def read_against(option: Any) -> Against | None:
-    """Return what the options ask for, None where nothing is compared.
-
-    Raises ConfigError where two options contradict each other, or one says nothing without another.
-    """
-    base, reference = option.base, option.reference
-    asked = {
-        "--base": base is not None,
-        "--reference": reference is not None,
-        "--unchanged": option.unchanged,
-    }
-    named = [name for name, given in asked.items() if given]
-    if len(named) > 1:
-        raise ConfigError(
-            f"{' and '.join(named)}: a run compares with one other firmware.",
-            next_step="leave one of them out; measure the other comparison in a run of its own.",
+def read_against(options: RunOptions) -> Against | None:
+    """Return what the run compares with, None for nothing. Raises ConfigError on an impossible budget."""
+    if options.reference is not None:
+        return Against(
+            "reference", options.reference, boots=options.boots or 1, across_idf=options.across_idf
         )
-    _check_pairs(option, named)
-    if reference is not None:
-        return Against("reference", reference, boots=option.boots or 1, across_idf=option.across_idf)
-    if not named:
+    if options.base is None and not options.unchanged:
         return None
-    budget_min = DEFAULT_BUDGET_MIN if option.budget is None else option.budget
+    budget_min = DEFAULT_BUDGET_MIN if options.budget is None else options.budget
     if not budget_min > 0 or math.isinf(budget_min):
         raise ConfigError(
             f"--budget {budget_min:g}: a time budget is a number of minutes above 0.",
             next_step="name the minutes that the run may take, such as --budget 15.",
         )
-    return Against("base", base, budget_s=60.0 * budget_min, across_idf=option.across_idf)
-
-
-def _read_no_base(option: Any) -> tuple[BaseCause, str] | None:
-    """Return why there is no base, where the options say so. Raises ConfigError where there is one."""
-    if option.no_base_because is None:
-        return None
-    if option.base is not None or option.reference is not None:
-        raise ConfigError(
-            "--no-base-because: there is something to compare with.",
-            next_step="leave it out, or --base and --reference.",
-        )
-    return read_failure(option.no_base_because)
+    return Against("base", options.base, budget_s=60.0 * budget_min, across_idf=options.across_idf)
 
 
 def check_firmware(against: Against) -> None:
@@ -249,20 +207,6 @@ def check_firmware(against: Against) -> None:
         f"--{against.role} {path}: {why}.",
         next_step="make a bundle of the other commit: hil build --target TARGET --at REV --bundle DIR.",
     )
-
-
-def _check_pairs(option: Any, named: Sequence[str]) -> None:
-    by_the_gate = [name for name in named if name != "--reference"]
-    if by_the_gate and option.boots is not None:
-        raise ConfigError(
-            f"--boots {option.boots} with {by_the_gate[0]}: the gate decides how many boots it needs.",
-            next_step="leave --boots out, bound it by --budget, or compare a fixed number with --reference.",
-        )
-    if option.budget is not None and not by_the_gate:
-        raise ConfigError(
-            f"--budget {option.budget:g} bounds a comparison, and nothing is compared with a base.",
-            next_step="add --base FIRMWARE, or leave --budget out.",
-        )
 
 
 def check_asked(rack: Rack, boards: Sequence[str], quarantined: Mapping[str, Quarantine]) -> None:
@@ -290,6 +234,6 @@ def check_present(rack: Rack, plan: Plan, quarantined: Mapping[str, Quarantine])
 def watch_of(campaign: Campaign) -> Watch | None:
     """Return what puts boards into quarantine at the end of a run; None where the rack file asks for none."""
     rack = campaign.rack
-    folder = folder_of(rack, campaign.out)
+    folder = folder_of(rack, campaign.options.out)
     path = rack_with_places(rack.path)  # a file of leased boards is of no use when the run is through
     return Watch(folder, rack.quarantine_after, path) if rack.quarantine_after else None

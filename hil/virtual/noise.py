@@ -134,17 +134,17 @@ class Noise:
         return (drawn + 0.5) / float(1 << _UNIT_BITS)
 
 
-def choose_noise(rack: Rack, profile: str, seed: int | None) -> NoiseSettings | None:
-    """Return the noise that a run shall have: the rack file's, with ``profile`` or ``seed`` where given.
+def choose_noise(rack: Rack, profile: str) -> NoiseSettings | None:
+    """Return the noise that a run shall have: the rack file's, with ``profile`` where given.
 
-    Raises ConfigError: a rack without virtual air, no such profile, a seed for nothing.
+    Raises ConfigError: a rack without virtual air, or no such profile.
     """
     settings = rack.access_point.noise
-    if (profile or seed is not None) and not rack.is_virtual:
+    if profile and not rack.is_virtual:
         raise ConfigError(
             f"--noise simulates noise on a virtual rack's air; rack {rack.name} has a real access point, "
             "and noise of its own.",
-            next_step="leave --noise and --noise-seed out.",
+            next_step="leave --noise out.",
         )
     if profile == OFF:
         settings = None
@@ -152,13 +152,7 @@ def choose_noise(rack: Rack, profile: str, seed: int | None) -> NoiseSettings | 
         settings = dataclasses.replace(settings or NoiseSettings(profile), profile=profile)
     if settings:
         load_noise_profile(settings.profile)
-    if seed is None:
-        return settings
-    if settings is None:
-        raise ConfigError(
-            f"--noise-seed {seed} seeds no noise.", next_step="add --noise typical, or leave it out."
-        )
-    return dataclasses.replace(settings, seed=seed)
+    return settings
 
 
 def describe(settings: NoiseSettings, profile: NoiseProfile) -> str:

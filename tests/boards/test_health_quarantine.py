@@ -8,7 +8,6 @@ import os
 import threading
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -33,6 +32,7 @@ from hil.reports.boards import remarks
 from hil.reports.summary import render_markdown
 from hil.run.campaign import check_asked, check_present, read_campaign
 from hil.run.comparing import Other
+from hil.run.options import RunOptions
 from hil.run.plan import Plan, make_plan
 from hil.run.run_facts import run_info as facts_of
 from tests.boards.health_runs import KEPT_OUT, board_run, run_at
@@ -152,23 +152,11 @@ def test_a_run_without_any_board_left_is_refused() -> None:
         check_present(RACK, plan_without(*names), quarantined)
 
 
-class Options:
-    """What pytest hands over, with everything at its default."""
-
-    def __init__(self, out: Path, thresholds: Path, rack: Path, **given: Any) -> None:
-        self.rack, self.out, self.thresholds, self.suite = rack, out, thresholds, "quick"
-        self.board: list[str] = []
-        self.board_label: list[str] = []
-        self.board_target = self.profile = self.noise = self.pushgateway = ""
-        self.firmware = self.base = self.reference = self.budget = self.boots = self.no_base_because = None
-        self.noise_seed, self.wait, self.trigger, self.legs = None, 0.0, "local", 1
-        self.no_report = self.keep_captures = self.unchanged = self.spread = False
-        self.__dict__.update(given)
-
-
-def options(folder: Path, **given: Any) -> Options:
+def options(folder: Path, target: str = "") -> RunOptions:
     lab = make_lab(folder, 2)
-    return Options(lab.out, RACK_FILE.parents[2] / "thresholds", lab.rack, **given)
+    return RunOptions(
+        rack=lab.rack, out=lab.out, thresholds=RACK_FILE.parents[2] / "thresholds", target=target
+    )
 
 
 def test_a_campaign_knows_who_is_left_out(tmp_path: Path) -> None:
@@ -186,15 +174,13 @@ def test_a_campaign_knows_who_is_left_out(tmp_path: Path) -> None:
 
 def test_a_target_leaves_its_boards_in_quarantine_out(tmp_path: Path) -> None:
     """To ask for a chip is not to ask for a certain board: those of it that are left measure."""
-    option = options(tmp_path, board_target="virtual-esp32")
+    option = options(tmp_path, "virtual-esp32")
     put(folder_of(load_rack(option.rack), option.out), replace(KEPT_OUT, board="b1"))
     assert [plan.board.id for plan in read_campaign(option).plan.present] == ["b2"]
-    option.board_label = ["bench-3"]
     with pytest.raises(ConfigError, match="'virtual-esp32' and has the label 'bench-3'; nearest: b1 has not"):
-        read_campaign(option)
-    option.board, option.board_label = ["b1"], []
+        read_campaign(replace(option, labels=("bench-3",)))
     with pytest.raises(RigError, match="board b1 of rack"):
-        read_campaign(option)
+        read_campaign(replace(option, boards=("b1",)))
 
 
 def test_a_rack_may_keep_a_board_out_after_faults_in_a_row(tmp_path: Path) -> None:

@@ -287,17 +287,17 @@ def handed_over(project: Path, monkeypatch: pytest.MonkeyPatch, *words: str) -> 
 def test_the_commit_is_built_and_the_run_goes_on_with_it(
     chips: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The run gets its image as --base and every option of `hil run`; the working tree is left to the run."""
+    """The run gets its image as its base, and what was asked; the working tree is left to the run."""
     base = git(chips, "rev-parse", "HEAD")
     (chips / "main" / "main.c").write_text("second\n")
-    argv = handed_over(chips, monkeypatch, "--board", "b1", "--budget", "3", "--keep-captures", "--no-report")
+    argv = handed_over(chips, monkeypatch, "--board", "b1", "--budget", "3", "--no-report")
     said = capsys.readouterr().out
     assert f"Comparing the working tree ({base[:12]} and 1 changed file) with {base[:12]} (where" in said
     folder = chips / "out" / "firmware" / "at" / f"base-{base[:12]}"
-    for option in (f"--base={folder}", "--suite=pr and stroke", "--board=b1", "--budget=3.0"):
+    for option in (f"--hil-base={folder}", "--hil-suite=pr and stroke", "--hil-board=b1", "--hil-budget=3.0"):
         assert option in argv
-    assert {"--keep-captures", "--no-report"} < set(argv)
-    assert not [word for word in argv if word.startswith(("--no-base", "--ref"))]
+    assert "--hil-no-report" in argv
+    assert not [word for word in argv if word.startswith(("--hil-no-base", "--hil-ref"))]
     digests = read_digests(folder / "esp32+product")
     assert (digests.commit, digests.dirty, digests.product) == (base, False, "pump")
     assert (chips / "main" / "main.c").read_text() == "second\n"
@@ -312,11 +312,11 @@ def test_a_commit_that_is_not_built_is_told_to_the_run(
     bad = commit_all(chips)
     (chips / "main" / "main.c").write_text("mended\n")
     argv = handed_over(chips, monkeypatch, bad, "--budget", "3")
-    (why,) = (word.partition("=")[2] for word in argv if word.startswith("--no-base-because="))
+    (why,) = (word.partition("=")[2] for word in argv if word.startswith("--hil-no-base-because="))
     assert read_failure(Path(why))[0] == cause
-    assert not [word for word in argv if word.startswith(("--base=", "--budget"))]
+    assert not [word for word in argv if word.startswith(("--hil-base=", "--hil-budget"))]
     again = handed_over(chips, monkeypatch, f"{bad}~1")
-    assert not [word for word in again if word.startswith("--no-base-because")]
+    assert not [word for word in again if word.startswith("--hil-no-base-because")]
 
 
 def test_an_sdkconfig_that_git_does_not_have_is_named(

@@ -45,8 +45,8 @@ def measure(
     listed = [BOARD % {"id": board, "number": 10 + number} for number, board in enumerate(boards)]
     rack.write_text(RACK + "".join(listed))
     argv = [sys.executable, "-m", "tests.reports.allure_session", str(ROOT / "hil" / "benches")]
-    argv += ["-c", str(ROOT / "pytest.ini"), "-p", "no:cacheprovider", f"--rack={rack}", "--no-report"]
-    argv += [f"--out={folder / 'out'}", "--suite=quick and publish", *arguments]
+    argv += ["-c", str(ROOT / "pytest.ini"), "-p", "no:cacheprovider", f"--rack={rack}", "--hil-no-report"]
+    argv += [f"--hil-out={folder / 'out'}", "--hil-suite=quick and publish", *arguments]
     done = subprocess.run(
         argv, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=DEADLINE_S,
         env={**os.environ, "PYTHONPATH": str(ROOT), "HIL_TEST_PANIC": panic, "HIL_TEST_LIE": lie},
@@ -128,7 +128,7 @@ def test_sessions_share_a_history(quick: Path, tmp_path: Path) -> None:
     file = tmp_path / "thresholds" / "publish.yaml"
     more = "parameters:\n  window: {default: 4, min: 1, max: 9}\n"
     file.write_text(file.read_text().replace("parameters:\n", more, 1))
-    again = ids(measure(tmp_path / "lab", f"--thresholds={file.parent}", boards=("b3", "b1")))
+    again = ids(measure(tmp_path / "lab", f"--hil-thresholds={file.parent}", boards=("b3", "b1")))
     before = ids(quick)
     assert len({*again.values(), *before.values()}) == 21
     for (board, case), identity in again.items():

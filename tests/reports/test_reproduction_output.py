@@ -252,9 +252,13 @@ def executed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.mark.parametrize(
     ("more", "present", "boards"),
     [
-        ([], ["--suite=esp32-tcpip-quick", "--boots=1"], ["--board=b1"]),
-        (["--board", "b2", "--boots", "3"], ["--suite=esp32-tcpip-quick", "--boots=3"], ["--board=b2"]),
-        (["--size", "full"], ["--suite=esp32-tcpip", "--boots=10"], []),
+        ([], ["--hil-suite=esp32-tcpip-quick", "--hil-boots=1"], ["--hil-board=b1"]),
+        (
+            ["--board", "b2", "--boots", "3"],
+            ["--hil-suite=esp32-tcpip-quick", "--hil-boots=3"],
+            ["--hil-board=b2"],
+        ),
+        (["--size", "full"], ["--hil-suite=esp32-tcpip", "--hil-boots=10"], []),
     ],
 )
 def test_it_goes_on_as_a_run_of_the_studys_suite(
@@ -263,8 +267,8 @@ def test_it_goes_on_as_a_run_of_the_studys_suite(
     """Captures are kept; quick takes the rack's first board once, full every board ten times."""
     with pytest.raises(SystemExit):
         run_command(["reproduce", "esp32-tcpip", "--rack", str(lab.rack), *more])
-    assert {*present, "--keep-captures", f"--rack={lab.rack}"} <= set(executed)
-    assert [word for word in executed if word.startswith("--board")] == boards
+    assert {*present, "--hil-keep-captures", f"--rack={lab.rack}"} <= set(executed)
+    assert [word for word in executed if word.startswith("--hil-board")] == boards
 
 
 @pytest.mark.parametrize(
@@ -275,8 +279,8 @@ def test_it_goes_on_as_a_run_of_the_studys_suite(
         (["esp32-tcpip", "--run", "none", "--boots", "2"], "measured before, so --boots says nothing"),
         (["esp32-tcpip", "--run", "none", "--size", "quick"], "measured before, so --size says nothing"),
         (
-            ["esp32-tcpip", "--run=none", "--rack=r", "--board=b", "--profile=p", "--firmware=f", "--wait=1"],
-            "so --rack and --board and --profile and --firmware and --wait say nothing",
+            ["esp32-tcpip", "--run=none", "--rack=r", "--board=b", "--firmware=f", "--wait=1"],
+            "so --rack and --board and --wait and --firmware say nothing",
         ),
         (["esp32-tcpip", "--run", "none", "--out", "o"], "measured before, so --out says nothing"),
         (["esp32-tcpi", "--run", "none"], "did you mean 'esp32-tcpip'?"),

@@ -20,6 +20,7 @@ from hil.history.judgements import GATE
 from hil.model import Comparison, NotRun
 from hil.run.campaign import Against, Campaign
 from hil.run.comparing import Other, find_other, prepare_comparisons
+from hil.run.options import RunOptions
 from hil.run.plan import make_plan, spread
 from hil.run.plan.deadline import BOOT_S
 from hil.run.run_facts import run_info as facts_of
@@ -59,25 +60,18 @@ def campaign(tmp_path: Path, builds: Mapping[str, Firmware]) -> Campaign:
     (tmp_path / "rack.yaml").write_text(RACK_FILE)
     rack, thresholds = load_rack(tmp_path / "rack.yaml"), echo_thresholds(tmp_path)
     return Campaign(
+        options=RunOptions(out=tmp_path / "out", thresholds=tmp_path / "thresholds", trigger="pr"),
         rack=rack,
         thresholds=thresholds,
-        thresholds_folder=tmp_path / "thresholds",
         plan=make_plan(rack, thresholds, selection="pr"),
         profile="lab",
-        firmware=None,
-        out=tmp_path / "out",
-        wait_s=0.0,
-        trigger="pr",
-        pushgateway="",
-        report=False,
-        keep_captures=False,
         against=Against("base", builds["two"].build_dir, budget_s=900.0),
     )
 
 
 def prepared(campaign: Campaign, candidate: Firmware) -> tuple[RunDirectory, list[str]]:
     """Prepare a run's comparisons; return its folder and what was said beside the looks."""
-    directory = RunDirectory.create(campaign.out, run_info(run_id="20261121T000000Z-pr-0001"))
+    directory = RunDirectory.create(campaign.options.out, run_info(run_id="20261121T000000Z-pr-0001"))
     said: list[str] = []
     images = {IMAGE: candidate}
     prepare_comparisons(campaign, directory, images, find_other(campaign.against, images), said.append)
@@ -170,7 +164,8 @@ def test_unchanged_firmware_is_measured_all_the_same(
 ) -> None:
     """Compared with itself, an image has the looks of any base, and run.json says what it is."""
     usual = comparison_of(prepared(campaign, builds["one"])[0])
-    itself = replace(campaign, out=campaign.out / "itself", against=Against("base", None, budget_s=900.0))
+    own = replace(campaign.options, out=campaign.options.out / "itself")
+    itself = replace(campaign, options=own, against=Against("base", None, budget_s=900.0))
     directory, said = prepared(itself, builds["one"])
     comparison = comparison_of(directory)
     assert (comparison.identical, comparison.looks) == (False, usual.looks)

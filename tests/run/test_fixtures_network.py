@@ -19,6 +19,7 @@ from hil.network.access_point import CommandedAccessPoint, ExternalAccessPoint, 
 from hil.network.peers.gateway.companion import GatewayCompanion
 from hil.network.process import LocalSpawner
 from hil.run.network import HostSide, RunNetwork, read_access_point, start_network
+from hil.run.options import RunOptions
 from hil.run.run_air import RunAir
 from hil.virtual.air.profile import AirProfile, load_profile
 from hil.virtual.virtual_rack import VirtualRack, attach_virtual_rack, profile_in_force, up_dir
@@ -140,7 +141,8 @@ def test_a_run_makes_its_access_point_and_gives_it_back(
     )
     rack = load_rack(path)
     plan = SimpleNamespace(present=[])
-    campaign: Any = SimpleNamespace(rack=rack, plan=plan, noise=None, more=None, out=tmp_path, profile="")
+    options = RunOptions(out=tmp_path)
+    campaign: Any = SimpleNamespace(rack=rack, plan=plan, noise=None, profile="", options=options)
     log = program.with_name("ap.log")
     first = start_network(campaign, tmp_path / "first", read_access_point(rack, ""))
     try:

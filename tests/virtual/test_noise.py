@@ -261,7 +261,7 @@ def test_an_air_that_somebody_changes_is_the_rigs_fault(tmp_path: Path) -> None:
 def test_without_noise_nothing_says_simulated(tmp_path: Path) -> None:
     """The default is off: no group noise, the air is the profile's."""
     assert RACK.access_point.noise is None
-    assert choose_noise(RACK, "", None) is None
+    assert choose_noise(RACK, "") is None
     running = start_rack(tmp_path, boards=(V1.id,), profile=LAB)
     try:
         air = RunAir(running, [V1.id], LAB, None)
@@ -274,7 +274,7 @@ def test_without_noise_nothing_says_simulated(tmp_path: Path) -> None:
 
 
 def test_a_rack_file_asks_for_noise_and_options_change_it(tmp_path: Path) -> None:
-    """All keys arrive; --noise and --noise-seed replace profile and seed, ``none`` switches it off."""
+    """All keys arrive; --noise replaces the profile, ``none`` switches it off."""
     section = (
         "{profile: noisy, seed: 3, session: s1, session_step: 15 %, drift: {board: b, per_boot: 1 %}, "
         "bistable: {probability: 30 %, offset: 8 %, board: a}}"
@@ -282,10 +282,10 @@ def test_a_rack_file_asks_for_noise_and_options_change_it(tmp_path: Path) -> Non
     rack = rack_with(tmp_path, section)
     expected = NoiseSettings("noisy", 3, "s1", 0.15, Drift("b", 0.01), Bistable(0.3, 0.08, "a"))
     assert rack.access_point.noise == expected
-    assert choose_noise(rack, "", None) == expected
-    assert choose_noise(rack, "quiet", 9) == replace(expected, profile="quiet", seed=9)
-    assert choose_noise(rack, "none", None) is None
-    assert choose_noise(RACK, "typical", None) == NoiseSettings("typical")
+    assert choose_noise(rack, "") == expected
+    assert choose_noise(rack, "quiet") == replace(expected, profile="quiet")
+    assert choose_noise(rack, "none") is None
+    assert choose_noise(RACK, "typical") == NoiseSettings("typical")
 
 
 @pytest.mark.parametrize(
@@ -316,19 +316,15 @@ def test_a_real_access_point_has_no_simulated_noise(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"rack.yaml:4: noise is simulated on a virtual rack"):
         load_rack(physical(tmp_path, ", noise: {profile: typical}"))
     rack = load_rack(physical(tmp_path))
-    for profile, seed in (("typical", None), ("none", None), ("", 3)):
+    for profile in ("typical", "none"):
         with pytest.raises(ConfigError, match="rack r has a real access point"):
-            choose_noise(rack, profile, seed)
+            choose_noise(rack, profile)
 
 
-@pytest.mark.parametrize(
-    ("profile", "seed", "words"),
-    [("typicl", None, "did you mean 'typical'"), ("", 4, "--noise-seed 4 seeds no noise")],
-)
-def test_an_option_that_means_nothing_is_an_error(profile: str, seed: int | None, words: str) -> None:
-    """An unknown profile names the nearest; a seed without noise says what to add."""
-    with pytest.raises(ConfigError, match=words):
-        choose_noise(RACK, profile, seed)
+def test_an_unknown_profile_is_an_error() -> None:
+    """It names the nearest."""
+    with pytest.raises(ConfigError, match="did you mean 'typical'"):
+        choose_noise(RACK, "typicl")
 
 
 def test_a_person_is_told() -> None:

@@ -15,7 +15,7 @@ import pytest
 from hil.thresholds import load_all
 from tests.firmware.kernel_rig import board
 from tests.host_builds import PLAIN, build_programs, build_variant
-from tests.lab import PYTEST, ROOT, Lab, make_lab, of_type, run
+from tests.lab import ROOT, Lab, make_lab, of_type, run
 
 pytestmark = pytest.mark.slow
 
@@ -37,7 +37,7 @@ def finished(virtual_firmware: Path) -> Iterator[tuple[Lab, subprocess.Completed
     """A run of two boards, two boots each, that has ended with a report, for tests that only read it."""
     with tempfile.TemporaryDirectory(prefix="hil-lab-") as folder:
         lab = make_lab(Path(folder), 2, firmware=virtual_firmware)
-        yield lab, lab.run("--boots", "2", "--report")
+        yield lab, lab.run("--boots", "2", report=True)
 
 
 def test_a_run_measures_and_passes(finished: tuple[Lab, subprocess.CompletedProcess[str]]) -> None:
@@ -93,7 +93,7 @@ def test_the_gate_replays_the_verdict(finished: tuple[Lab, subprocess.CompletedP
 def test_pytest_alone_gives_the_same(new_lab: NewLab) -> None:
     """`python -m pytest hil/benches --rack …` measures too: an item a board and case, the same exit code."""
     lab = new_lab(1)
-    done = run([*PYTEST, *lab.arguments("--undecided-status=0")], env=lab.env)
+    done = run(lab.pytest("--hil-undecided-status=0"), env=lab.env)
     assert done.returncode == 0, done.stdout
     assert "1 passed" in done.stdout
     assert len(of_type(lab.entries(), "record")) == 1
@@ -132,7 +132,7 @@ def test_a_report_that_fails_does_not_change_the_verdict(new_lab: NewLab) -> Non
     history = lab.out / "history" / "allure.jsonl"
     history.parent.mkdir()
     history.write_bytes(b"\xff\xfejunk")
-    done = lab.run("--report")
+    done = lab.run(report=True)
     assert done.returncode == 0, done.stdout
     said = " ".join(done.stdout.split())
     in_order = ("Building the report", "? report: ", "sed -i 1d", "Summary ", f" {lab.good_outcome()}: ")
@@ -144,7 +144,7 @@ def test_a_report_that_fails_does_not_change_the_verdict(new_lab: NewLab) -> Non
 def test_only_what_pytest_kept_is_planned(new_lab: NewLab) -> None:
     """`-k` leaves boards and cases out of the run, with no lease and no record, and the verdict says so."""
     lab = new_lab(2)
-    done = run([*PYTEST, *lab.arguments("--suite", "nightly"), "-k", "b2 and mtls"], env=lab.env)
+    done = run(lab.pytest("--hil-suite", "nightly", "-k", "b2 and mtls"), env=lab.env)
     assert done.returncode == 4, done.stdout
     assert "planned cases not measured" in done.stdout
     records, left_out = of_type(lab.entries(), "record"), of_type(lab.entries(), "not-run")

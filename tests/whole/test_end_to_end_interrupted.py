@@ -15,7 +15,7 @@ import pytest
 from hil.reports.history import locked
 from hil.store import RunDirectory
 from hil.store.run_info import planned_boots
-from tests.lab import PYTEST, Lab, Process, Running, descendants, of_type, read_process, run, wait_for
+from tests.lab import Lab, Process, Running, descendants, of_type, read_process, run, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -120,7 +120,7 @@ def test_a_signal_while_the_report_is_built_keeps_the_verdict(
     """What was judged is said and on disk before the report begins; no traceback, the documented code."""
     lab = new_lab(1)
     with locked(lab.out):  # as another build would; the run waits for it
-        running = lab.start("--report")
+        running = lab.start(report=True)
         try:
             running.await_line("Building the report")
             running.send(number)
@@ -143,7 +143,7 @@ def test_a_signal_after_the_end_is_no_traceback(new_lab: NewLab) -> None:
     plugin = "import os, signal\ndef pytest_unconfigure(): os.kill(os.getpid(), signal.SIGTERM)\n"
     (lab.folder / "late_signal.py").write_text(plugin)
     env = {**lab.env, "PYTHONPATH": str(lab.folder)}
-    done = run([*PYTEST, *lab.arguments(), "-p", "late_signal", "-k", "no such case"], env=env)
+    done = run(lab.pytest("-p", "late_signal", "-k", "no such case"), env=env)
     assert done.returncode == 143, done.stdout
     assert "Traceback" not in done.stdout
 

@@ -283,8 +283,7 @@ class Trial:
         if command:
             return [*self.before, sys.executable, "-m", "hil", *command(self)]
         suite = next((fault.suite for fault in self.faults if fault.suite != "quick"), self._suite())
-        more = [*self.more, *(["--report"] if self.report else [])]
-        return [*self.before, *self.ground.lab.command("--suite", suite, *more)]
+        return [*self.before, *self.ground.lab.command("--suite", suite, *self.more, report=self.report)]
 
     def _suite(self) -> str:
         return "pr" if any(fault.moment == "measuring" for fault in self.faults) else "quick"

@@ -3,7 +3,6 @@
 
 from hil.run.plan.deadline import deadline_s
 from hil.run.plan.planning import (
-    BOOTS_MAX,
     BoardPlan,
     Omitted,
     Plan,
@@ -15,7 +14,6 @@ from hil.run.plan.planning import (
 from hil.run.plan.spreading import spread
 
 __all__ = [
-    "BOOTS_MAX",
     "BoardPlan",
     "Omitted",
     "Plan",

@@ -19,6 +19,7 @@ from hil.base.yamlvalue import did_you_mean
 from hil.boards.firmware.build_folder import DEFAULT_TICK_HZ, TICKS_HZ, Image
 from hil.boards.rack import Board, Rack
 from hil.model import KINDS, Case, Scalar
+from hil.run.options import BOOTS_MAX
 from hil.run.plan.selection import CaseSource, select_cases
 
 # Values of parameters that need two cores. A parameter that ends in _core names a core by its number.
@@ -147,9 +148,6 @@ def _beyond_the_rack(rack: Rack, case: Case) -> str:
     if case.parameters.get("fault") == "wire" and not own:
         return f"fault=wire needs an interface at the access point (capture: in {rack.path.name})"
     return ""
-
-
-BOOTS_MAX = 100
 
 
 @dataclass(frozen=True)
