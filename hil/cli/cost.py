@@ -51,15 +51,8 @@ UNIT = "instructions"
 @click.option(
     "--target", type=click.Choice(COUNTING), default=COUNTING[0], show_default=True, help="The chip."
 )
-@click.option(
-    "--jobs",
-    type=click.IntRange(1, 64),
-    default=os.cpu_count() or 1,
-    metavar="N",
-    help="Chips at once. [default: a core each]",
-)
 @run_options("cost")
-def command(*, target: str, jobs: int, **given: Any) -> int:
+def command(*, target: str, **given: Any) -> int:
     """Measure the very image that a chip gets, in an emulator, without noise.
 
     Each case has a boot of its own from a fresh flash, without a word from outside, and is measured twice:
@@ -75,8 +68,8 @@ def command(*, target: str, jobs: int, **given: Any) -> int:
     cases = _cases(limits, options.suite)
     images, not_compared = _images(Image(target), options.firmware, options.base)
     no_base = read_failure(options.no_base_because) if options.no_base_because else None
-    run_id = new_run_id("cost")
-    plan = SealedPlan(run_id, qemu, images, cases, options.out / run_id / "sealed", jobs, not_compared)
+    run_id, cores = new_run_id("cost"), os.cpu_count() or 1
+    plan = SealedPlan(run_id, qemu, images, cases, options.out / run_id / "sealed", cores, not_compared)
     directory = RunDirectory.create(options.out, _info(plan, options.suite, options.trigger))
     directory.keep(project_files(options.thresholds), FOLDER)
     if no_base:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import datetime
-import json
 from pathlib import Path
 
 import click
@@ -19,25 +18,16 @@ def command() -> None:
 
 
 @command.command("reference", short_help="Print the reference firmware's commits.")
-@click.option(
-    "--night",
-    type=click.DateTime(["%Y-%m-%d"]),
-    metavar="DATE",
-    help="The night of this evening. [default: tonight; a night goes from noon to noon UTC]",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON list, empty where there is none.")
 @thresholds_option
-def reference(night: datetime.datetime | None, thresholds: Path, *, as_json: bool) -> None:
-    """Print the commits of the reference firmware to build and to measure in a night, one a line.
+def reference(thresholds: Path) -> None:
+    """Print the commits of the reference firmware to build and to measure tonight, one a line.
 
-    Two where a renewal overlaps. Warns of renewals that overlap too few nights.
+    Two where a renewal overlaps; a night goes from noon to noon UTC. Warns of renewals that overlap too few
+    nights.
     """
     references = load_references(thresholds)
     for warning in references.warnings:
         click.echo(f"hil: warning: {warning}", err=True)
-    date = night.date() if night else tonight(datetime.datetime.now(tz=datetime.UTC))
-    if as_json:
-        click.echo(json.dumps([found.commit for found in references.of(date)]))
-        return
+    date = tonight(datetime.datetime.now(tz=datetime.UTC))
     for found in require_one(references, date, thresholds):
         click.echo(found.commit)

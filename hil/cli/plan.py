@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``hil plan``: what a run would measure, for people and for CI matrices."""
+"""``hil plan``: what a run would measure."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +13,7 @@ from hil.boards.rack import load_rack
 from hil.cli.options import run_options
 from hil.model import short_case
 from hil.run.campaign import DEFAULT_BUDGET_MIN
-from hil.run.plan import Plan, deadline_s, make_plan
+from hil.run.plan import Plan, make_plan
 from hil.run.plan.comparing import cases_of, compared, limited_alone, may_anything_block, with_looks
 from hil.run.plan.looks import describe, pace_of
 from hil.thresholds import Thresholds, load_project
@@ -22,38 +21,12 @@ from hil.thresholds import Thresholds, load_project
 
 @click.command("plan")
 @run_options("plan")
-@click.option("--json", "as_json", is_flag=True, help="A GitHub Actions matrix: one entry a board.")
-def command(rack: Path, suite: str, boards: tuple[str, ...], thresholds: Path, as_json: bool) -> None:
+def command(rack: Path, suite: str, boards: tuple[str, ...], thresholds: Path) -> None:
     """List boards, boots and cases, and when a comparison with a base is judged."""
     benches = load_project(thresholds)
     plan = make_plan(load_rack(rack), benches, selection=suite, board_ids=boards)
-    if as_json:
-        click.echo(json.dumps(matrix(plan, rack), sort_keys=True))
-        return
     for line in (*lines(plan, benches), *looks_of(plan, benches)):
         click.echo(line)
-
-
-def matrix(plan: Plan, rack: Path) -> dict[str, list[dict[str, object]]]:
-    """Return the plan as a GitHub Actions matrix."""
-    entries: list[dict[str, object]] = []
-    for board_plan in plan.boards:
-        board = board_plan.board
-        entries.append(
-            {
-                "rack": str(rack),
-                "board": board.id,
-                "target": board.target,
-                "kind": board.kind,
-                "labels": list(board.labels),
-                "boots": len(board_plan.boots),
-                "images": [str(stage.image) for stage in board_plan.stages],
-                "cases": [case.case_id for case in board_plan.cases],
-                "not_run": [omitted.case.case_id for omitted in board_plan.omitted],
-                "deadline_s": round(sum(deadline_s(case) for boot in board_plan.boots for case in boot)),
-            }
-        )
-    return {"include": entries}
 
 
 def lines(plan: Plan, thresholds: dict[str, Thresholds]) -> list[str]:

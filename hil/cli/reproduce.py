@@ -60,7 +60,7 @@ def command(
             options,
             suite=wanted.suites[size],
             boards=options.boards or tuple(board.id for board in first),
-            boots=options.boots or wanted.boots[size],
+            boots=wanted.boots[size],
         )
     )
 

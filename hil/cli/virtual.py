@@ -14,7 +14,7 @@ import click
 
 from hil.base.errors import ConfigError
 from hil.boards.rack import Board, load_rack
-from hil.cli.options import DEFAULT_OUT, DEFAULT_RACK, aligned, boards_option, out_option, rack_option
+from hil.cli.options import DEFAULT_OUT, DEFAULT_RACK, aligned, out_option, rack_option
 from hil.virtual.air.profile import load_profile
 from hil.virtual.virtual_rack import VirtualRack, at_its_port, start_virtual_rack, up_dir
 
@@ -28,19 +28,16 @@ def command() -> None:
 
 @command.command()
 @rack_option
-@boards_option
-@click.option("--profile", default="", metavar="NAME", help="Air profile, instead of the rack file's.")
 @out_option
-def up(rack: Path, boards: tuple[str, ...], profile: str, out: Path) -> None:
+def up(rack: Path, out: Path) -> None:
     """Keep a virtual rack up until Ctrl-C; `hil run` measures on it meanwhile."""
     loaded = load_rack(rack)
     if not loaded.is_virtual:
         raise ConfigError(f"rack {loaded.name} is not virtual.", next_step="--rack hil/racks/virtual.yaml")
-    chosen = loaded.select(boards)
-    air = load_profile(profile or loaded.access_point.profile)
-    running = start_virtual_rack(loaded, chosen, air, out, up_dir(loaded, out))
+    air = load_profile(loaded.access_point.profile)
+    running = start_virtual_rack(loaded, loaded.boards, air, out, up_dir(loaded, out))
     try:
-        served = [at_its_port(board, running) for board in chosen]
+        served = [at_its_port(board, running) for board in loaded.boards]
         for line in how_to_reach(served, running, options=given(rack, out)):
             click.echo(line)
         while True:

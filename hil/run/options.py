@@ -124,14 +124,12 @@ class RunOptions:
     ] = ()
     target: Annotated[
         str,
-        Option(
-            "Only boards of this target, such as esp32s3.", "boards", "run compare qualify", metavar="TARGET"
-        ),
+        Option("Only boards of this target, such as esp32s3.", "boards", "run compare", metavar="TARGET"),
     ] = ""
     labels: Annotated[
         tuple[str, ...],
         Option(
-            "Only boards that have this label; repeatable.", "boards", "run compare",
+            "Only boards that have this label; repeatable.", "boards", "run",
             flag="label", metavar="WORD",
         ),
     ] = ()  # fmt: skip
@@ -158,9 +156,8 @@ class RunOptions:
     boots: Annotated[
         int | None,
         Option(
-            "Boot each board so often, and measure all of its cases in each boot.", "run", "run reproduce",
+            "Boot each board so often, and measure all of its cases in each boot.", "run", "run",
             metavar="N", most=BOOTS_MAX, shown="1",
-            defaults={"reproduce": Default(None, "what the study's file says")},
             rules=[
                 Rule(
                     ("base", "unchanged"), "the gate decides how many boots it needs",

@@ -208,14 +208,6 @@ def test_what_a_command_needs_is_said(files: Lab, command: str, code: int, words
     assert [word for word in words if word not in done.stdout] == [], done.stdout
 
 
-def test_plan_is_a_matrix(files: Lab) -> None:
-    """`hil plan --json` is what a CI job takes: one entry a board, with its cases and a deadline."""
-    arguments = ("--rack", str(files.rack), "--thresholds", str(files.folder / "thresholds"), "--json")
-    matrix = json.loads(here(files, "plan", *arguments).stdout)
-    assert [entry["board"] for entry in matrix["include"]] == ["b1", "b2"]
-    assert all(len(entry["cases"]) == 1 and entry["deadline_s"] > 0 for entry in matrix["include"])
-
-
 def test_plan_says_when_a_comparison_is_judged(files: Lab) -> None:
     """Looks and minutes, of the suite that a pull request is compared by, and what no comparison judges; none
     where nothing is compared."""
@@ -250,8 +242,6 @@ def test_plan_tells_images_and_each_reason_once(files: Lab) -> None:
     assert lines[4:] == [
         "  not run: memory=psram needs a board with the label 'psram', which board b1 has not (2 cases)"
     ]
-    (entry,) = json.loads(here(files, *arguments, "--json").stdout)["include"]
-    assert entry["images"] == ["virtual-esp32", "virtual-esp32+tick100"]
 
 
 def test_board_list_and_rack_status(files: Lab) -> None:

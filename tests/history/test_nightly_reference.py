@@ -96,17 +96,19 @@ def test_a_night_has_the_date_of_its_evening() -> None:
     assert tonight(at("2026-03-02T13:30:00+02:00")).isoformat() == "2026-03-01"
 
 
-def test_the_command_for_the_workflow(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A commit a line, or a JSON list, which may be empty; without one exit 2 and the file to edit."""
+def test_the_command_prints_tonights_commits(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A commit a line; without one exit 2 and the file to edit."""
     folder(tmp_path, BOTH)
 
-    def reference(*options: str) -> tuple[int, str]:
-        status = run_command(["nightly", "reference", "--thresholds", str(tmp_path), "--night", *options])
+    def reference(night: str) -> tuple[int, str]:
+        monkeypatch.setattr("hil.cli.nightly.tonight", lambda _now: datetime.date.fromisoformat(night))
+        status = run_command(["nightly", "reference", "--thresholds", str(tmp_path)])
         said = capsys.readouterr()
         return int(status), said.out + said.err
 
     assert reference("2026-03-05") == (0, f"{A}\n{B}\n")
-    assert reference("2025-03-05", "--json") == (0, "[]\n")
     status, said = reference("2025-03-05")
     assert status == 2
     assert "has no reference for the night of 2025-03-05" in said

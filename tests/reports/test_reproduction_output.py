@@ -253,11 +253,7 @@ def executed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     ("more", "present", "boards"),
     [
         ([], ["--hil-suite=esp32-tcpip-quick", "--hil-boots=1"], ["--hil-board=b1"]),
-        (
-            ["--board", "b2", "--boots", "3"],
-            ["--hil-suite=esp32-tcpip-quick", "--hil-boots=3"],
-            ["--hil-board=b2"],
-        ),
+        (["--board", "b2"], ["--hil-suite=esp32-tcpip-quick", "--hil-boots=1"], ["--hil-board=b2"]),
         (["--size", "full"], ["--hil-suite=esp32-tcpip", "--hil-boots=10"], []),
     ],
 )
@@ -276,7 +272,6 @@ def test_it_goes_on_as_a_run_of_the_studys_suite(
     [
         (["esp32-tcip"], "there is no study 'esp32-tcip'; did you mean 'esp32-tcpip'?"),
         (["esp32-tcpip", "--rack", "none.yaml"], "none.yaml: there is no such file"),
-        (["esp32-tcpip", "--run", "none", "--boots", "2"], "measured before, so --boots says nothing"),
         (["esp32-tcpip", "--run", "none", "--size", "quick"], "measured before, so --size says nothing"),
         (
             ["esp32-tcpip", "--run=none", "--rack=r", "--board=b", "--firmware=f", "--wait=1"],
