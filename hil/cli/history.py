@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import math
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TextIO
 
 import click
 
@@ -31,9 +29,7 @@ from hil.history.merging import merge
 from hil.metrics.sessions import History, SeriesHistory
 from hil.model import IMPORTED, SeriesId
 from hil.store import read_run
-from hil.store.files import disk_error
 
-STDOUT = Path("-")
 MOST_SESSIONS = 40
 MOST_NAMES = 5
 _HEADING = ("kind", "role", "sessions", "boots", "median", "deviation", "last", "series")
@@ -108,28 +104,15 @@ def show(words: tuple[str, ...], history_folder: Path) -> None:
         click.echo(line)
 
 
-@command.command("export", short_help="Write a CSV file, a line a boot value.")
+@command.command("export", short_help="Print CSV, a line a boot value.")
 @click.argument("words", metavar="[WORD]...", nargs=-1)
-@click.option(
-    "--csv",
-    "target",
-    is_flag=False,
-    flag_value=STDOUT,
-    default=STDOUT,
-    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
-    metavar="[FILE]",
-    help="Write CSV to FILE. [default: standard output]",
-)
 @history_option
-def export(words: tuple[str, ...], target: Path, history_folder: Path) -> None:
-    """Write a line a boot value, of all series or those whose names hold all WORDs."""
+def export(words: tuple[str, ...], history_folder: Path) -> None:
+    """Print a line a boot value, of all series or those whose names hold all WORDs."""
     history = _load(history_folder)
     if words:
         history = history.restricted(entry.series_id for entry in _series(history, words))
-    with _opened(target) as stream:
-        values = write_csv(history, stream)
-    if target != STDOUT:
-        click.echo(f"{target}: {values} boot values")
+    write_csv(history, sys.stdout)
 
 
 @command.command("import", short_help="Add old figures from a CSV file.")
@@ -243,15 +226,3 @@ def _unit(series_id: str) -> Unit:
         return unit_of(SeriesId.parse(series_id).metric)
     except QuantityError:
         return find_unit("count")
-
-
-@contextlib.contextmanager
-def _opened(target: Path) -> Iterator[TextIO]:
-    if target == STDOUT:
-        yield sys.stdout
-        return
-    try:
-        with target.open("w", encoding="utf-8", newline="") as stream:
-            yield stream
-    except OSError as error:
-        raise disk_error(f"could not write {target}", error, "the history") from error

@@ -37,8 +37,8 @@ COLUMNS = (
 )
 
 
-def write_csv(history: History, stream: TextIO) -> int:
-    """Write a heading and a line a boot value, by series, then time; return how many values.
+def write_csv(history: History, stream: TextIO) -> None:
+    """Write a heading and a line a boot value, by series, then time.
 
     ``value`` is empty where it fell among timeouts, which ``beyond_timeout`` says.
     """
@@ -46,7 +46,6 @@ def write_csv(history: History, stream: TextIO) -> int:
     writer.writerow(COLUMNS)
     for entry in history.entries.values():
         writer.writerows(_lines(history, entry))
-    return sum(map(len, history.entries.values()))
 
 
 def _lines(history: History, entry: SeriesHistory) -> list[list[object]]:
