@@ -17,8 +17,8 @@ import click
 
 import hil
 from hil.base.errors import ConfigError, ExitCode, HilError, unexpected_in_words
+from hil.base.unread import unread
 from hil.base.untrusted import terminal_page
-from hil.cli.unread import unread
 
 # command → (module below hil.cli, what --help says): a command's module is imported when it is used
 COMMANDS = {

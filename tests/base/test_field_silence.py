@@ -14,6 +14,7 @@ from unittest import mock
 
 import pytest
 
+from hil.base import unread
 from hil.base.errors import HilError
 from hil.base.paths import TOOL_RACKS, TOOL_THRESHOLDS
 from hil.base.project import read_project
@@ -26,7 +27,6 @@ from hil.boards.flash.tool import write_of
 from hil.boards.places.settings import read_places
 from hil.boards.rack import load_rack
 from hil.ci.event import TARGETS_FILE, read_targets
-from hil.cli import unread
 from hil.cli.app import run_command
 from hil.history.importing import import_csv
 from hil.history.nightly.reference import REFERENCE, load_references
