@@ -15,10 +15,11 @@ from typing import Any
 import click
 
 from hil.base.errors import ConfigError, ExitCode
+from hil.base.paths import PROJECT_THRESHOLDS
 from hil.base.untrusted import code
 from hil.base.untrusted import markdown as markdown_text
 from hil.base.yamlvalue import did_you_mean
-from hil.cli.options import aligned, history_option, thresholds_option
+from hil.cli.options import aligned, history_option
 from hil.history import load
 from hil.history.loading import segment_paths
 from hil.history.nightly.event_lines import change_words
@@ -194,7 +195,6 @@ LAST_NIGHTS = 120
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--markdown", is_flag=True, help="Print Markdown, for the summary of a workflow.")
-@thresholds_option
 def command(
     *,
     history_folder: Path,
@@ -205,7 +205,6 @@ def command(
     every_series: bool,
     as_json: bool,
     markdown: bool,
-    thresholds: Path,
 ) -> int:
     """Tell what happened in the nights of the history, and list the change points behind it.
 
@@ -218,7 +217,7 @@ def command(
     from hil.reports.trend.commits import commits_of
 
     _check_racks(history_folder, racks)
-    benches = load_project(thresholds)
+    benches = load_project(PROJECT_THRESHOLDS)
     history = load(history_folder, racks=racks or None)
     _check_products(history, history_folder, products)
     found = survey(history, benches, racks=racks, products=products, last=nights)
