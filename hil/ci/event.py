@@ -33,8 +33,7 @@ class Event:
     """One occasion to measure; ``base_tip`` is the branch to compare with, empty where there is none.
 
     ``fork`` says that the commit comes from somebody who may not use a rack unasked: from another repository,
-    or from Dependabot, whose commit is what strangers released. ``group_ref`` is the branch of a merge
-    group.
+    or from Dependabot, whose commit is what strangers released.
     """
 
     name: str
@@ -44,7 +43,6 @@ class Event:
     repository: str = ""
     pull_request: int | None = None
     fork: bool = False
-    group_ref: str = ""
 
 
 def read_event(environment: Mapping[str, str], repository: Path, *, base: str = "") -> Event:
@@ -61,8 +59,7 @@ def read_event(environment: Mapping[str, str], repository: Path, *, base: str = 
         return _pull_request(_part(_payload(environment), name), owner, environment.get("GITHUB_ACTOR", ""))
     if name == "merge_group":
         group = _part(_payload(environment), name)
-        head, base_tip = _text(group, "head_sha"), _text(group, "base_sha")
-        return Event(name, "pr", head, base_tip, owner, group_ref=str(group.get("head_ref") or ""))
+        return Event(name, "pr", _text(group, "head_sha"), _text(group, "base_sha"), owner)
     head = environment.get("GITHUB_SHA") or git(repository, "rev-parse", "HEAD")
     return Event(name, "nightly", head, repository=owner)
 

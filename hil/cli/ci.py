@@ -16,16 +16,14 @@ import click
 from hil.base.errors import ConfigError, ExitCode
 from hil.base.untrusted import markdown
 from hil.ci.collecting import collect
-from hil.ci.event import Event, read_event
+from hil.ci.event import read_event
 from hil.ci.inputs import DEFAULTS, OWN, check_inputs, plan_asked
 from hil.ci.legs import SKIPPED, unchanged_image, write_skip
 from hil.ci.measuring import HIL, BuildFailed, Workshop, environment_of, left_out, out_of, run_here
 from hil.ci.plan import EMULATED_JOB, RACK_JOBS, CiPlan, Leg, plan_event, read_plan, write_plan
-from hil.ci.queue import MINUTES, in_queue, minutes_of
 from hil.ci.racks import VARIABLE, await_racks, racks_off
 from hil.cli.ci_steps import (
     bundle_option,
-    github_of_job,
     jobs_of_this_run,
     legs_option,
     plan_option,
@@ -70,17 +68,8 @@ def _input_options(function: F) -> F:
     metavar="CHIP: WHY; …",
     help="Racks that measure nothing and are not waited for.",
 )
-@click.option(
-    "--queue-minutes",
-    default="",
-    envvar="HIL_QUEUE_MINUTES",
-    show_envvar=True,
-    metavar="MINUTES",
-    help="Within which a merge group is to have its verdict; racks only where they fit.  "
-    f"[default: {MINUTES}]",
-)
 @plan_option
-def make_plan(off: str, queue_minutes: str, plan_path: Path, **given: str) -> None:
+def make_plan(off: str, plan_path: Path, **given: str) -> None:
     """Decide what to build and to measure, and why some of it can be left out.
 
     Options are the inputs of measure.yml: docs/operate/another-repository.md. Outside of GitHub it plans what
@@ -90,9 +79,7 @@ def make_plan(off: str, queue_minutes: str, plan_path: Path, **given: str) -> No
     without = racks_off(off)
     if inputs["mode"] in ("", OWN):
         event = read_event(os.environ, Path.cwd(), base=inputs["base"])
-        plan = _as_queued(
-            plan_event(Path.cwd(), event, suite=inputs["suite"], off=without), event, queue_minutes
-        )
+        plan = plan_event(Path.cwd(), event, suite=inputs["suite"], off=without)
     else:
         plan = _asked(inputs, without)
     write_plan(plan, plan_path)
@@ -109,18 +96,6 @@ def _asked(inputs: dict[str, str], off: dict[str, str]) -> CiPlan:
     except ConfigError as error:
         summarise(f"# NOT MEASURED: an input is not allowed\n\n{markdown(error)}\n", whole="the log")
         raise
-
-
-def _as_queued(plan: CiPlan, event: Event, queue_minutes: str) -> CiPlan:
-    """Return the plan of a merge group, any other as it is; say why it is measured. Raises ConfigError."""
-    if not event.group_ref:
-        return plan
-    minutes = minutes_of(queue_minutes)
-    token = os.environ.get("GITHUB_TOKEN", "")
-    queued, why = in_queue(plan, event, Path.cwd(), github_of_job(token) if token else None, minutes=minutes)
-    if why:
-        say(f"the group is measured: {why}\n")
-    return queued
 
 
 def _plan_lines(plan: CiPlan) -> list[str]:

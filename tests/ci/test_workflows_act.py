@@ -3,7 +3,7 @@
 
 The rest of it runs elsewhere. rack.yml, up to the board: test_rack_act.py. What act lacks (concurrency,
 labels of runners, environments), by the commands against a server that behaves like GitHub's: test_racks.py,
-test_ci_more.py. The merge queue: test_ci_queue.py. Another repository: test_measure.py.
+test_ci_more.py. Another repository: test_measure.py.
 Nights, and the order of jobs: test_workflows.py.
 """
 
