@@ -2,8 +2,6 @@
 """The artefact "verdict": what a comment is made of, and nothing else; written where a fork's code runs.
 
     plan.json
-    accepted.json                         who accepted a regression; `hil ci comment` asks GitHub itself
-    legs/<leg>/skipped.json               the reason that `hil ci build` recorded
     legs/<leg>/ended.json                 why a command of the leg ended before there was anything to judge
     legs/<leg>/<run id>/run.json
     legs/<leg>/<run id>/verdicts.json
@@ -24,14 +22,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hil.base.errors import ConfigError
-from hil.ci.legs import SKIPPED
 from hil.ci.plan import LEG_NAME
 from hil.store.directory import JOURNAL, RUN_INFO, VERDICTS
 from hil.store.ended import ENDED
 from hil.thresholds.loader import FOLDER
 
 PLAN = "plan.json"
-ACCEPTED = "accepted.json"
 LEGS = "legs"
 MOST_ZIP_BYTES = 24 * 1024 * 1024
 MOST_BYTES = 128 * 1024 * 1024  # of all files, unpacked
@@ -39,11 +35,10 @@ MOST_FILE_BYTES = 32 * 1024 * 1024
 MOST_FILES = 250
 MOST_RATIO = 200  # a large verdicts.json comes to about 40
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # what GitHub's action packs with
-_OF_A_LEG = rf"{re.escape(SKIPPED)}|{re.escape(ENDED)}"
 _RUN_ID = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
 _NAME = re.compile(
-    rf"{re.escape(PLAN)}|{re.escape(ACCEPTED)}|{FOLDER}/[a-z][a-z0-9_]{{0,63}}\.yaml|{LEGS}/{LEG_NAME.pattern}/"
-    rf"(?:{_OF_A_LEG}|(?!(?:{_OF_A_LEG})/){_RUN_ID}/"
+    rf"{re.escape(PLAN)}|{FOLDER}/[a-z][a-z0-9_]{{0,63}}\.yaml|{LEGS}/{LEG_NAME.pattern}/"
+    rf"(?:{re.escape(ENDED)}|(?!{re.escape(ENDED)}/){_RUN_ID}/"
     rf"(?:{re.escape(RUN_INFO)}|{re.escape(VERDICTS)}|{re.escape(JOURNAL)}))"
 )
 
@@ -80,7 +75,7 @@ def keep(plan: Path, legs: Path, to: Path, thresholds: Path | None = None) -> tu
 
 def _files_of(legs: Path) -> Iterator[Path]:
     for leg in sorted(path for path in legs.glob("*") if path.is_dir() and not path.is_symlink()):
-        yield from (leg / SKIPPED, leg / ENDED)
+        yield leg / ENDED
         for run in sorted(path.parent for path in leg.glob(f"*/{JOURNAL}")):
             yield from (run / RUN_INFO, run / VERDICTS, run / JOURNAL)
 

@@ -10,7 +10,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from hil.base.errors import ConfigError, RigError
-from hil.ci.legs import SKIPPED
 from hil.store import RunDirectory, ended
 from hil.store.ended import ENDED
 from hil.store.run_info import ci_facts
@@ -46,12 +45,7 @@ def collect(out: Path, leg: str, to: Path, environment: Mapping[str, str]) -> Pa
         for run in unjudged:
             _copy(run, folder)
         return folder
-    try:
-        run = _newest(out, leg)
-    except RigError:
-        if (to / leg / SKIPPED).is_file():  # it was left out after the build
-            return to / leg
-        raise
+    run = _newest(out, leg)
     if here := ci_facts(environment).url:
         _refuse_of_another_job(leg, run.path, _workflow_run(run), here)
     shutil.rmtree(to / leg, ignore_errors=True)

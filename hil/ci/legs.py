@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a leg leaves for the verdict: a folder of its name that holds its run, or ``skipped.json``.
-
-A rack need not measure an image that is the merge base's, byte for byte.
-"""
+"""What a leg leaves for the verdict: a folder of its name that holds its run."""
 
 from __future__ import annotations
 
@@ -14,10 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from hil.base.errors import ConfigError, ExitCode
-from hil.base.reading import SETTINGS_MOST_BYTES, read_at_most
 from hil.boards.firmware.build_folder import target_of
-from hil.boards.firmware.selection import SCHEMA as COMPARISON_SCHEMA
-from hil.ci.again import SAID_IDENTICAL, JudgedAgain, judge_again
+from hil.ci.again import JudgedAgain, judge_again
 from hil.ci.limits import Counting
 from hil.ci.plan import NO_BASE, CiPlan, Leg
 from hil.ci.plausible import implausible, unreadable
@@ -29,8 +24,6 @@ from hil.store.reported import read_reported
 from hil.store.run_info import ImageInfo, is_unchanged
 from hil.store.verdicts import read_verdict, status_of
 
-SCHEMA = 1
-SKIPPED = "skipped.json"
 _OPEN = {"undecided": ExitCode.UNDECIDED, "no-baseline": ExitCode.PASS}
 # verdicts that say something of the firmware, so that it matters which one was measured
 ON_FIRMWARE = (ExitCode.PASS, ExitCode.FIRMWARE, ExitCode.UNDECIDED)
@@ -107,37 +100,12 @@ class LegResult:
         return ExitCode.PASS if self.is_open and self.on_undecided != "fail" else self.exit_code
 
 
-def write_skip(to: Path, leg: str, reason: str) -> Path:
-    """Record why a leg measures nothing; return the file."""
-    path = to / leg / SKIPPED
-    path.parent.mkdir(parents=True, exist_ok=True)
-    record = {"schema": SCHEMA, "leg": leg, "reason": reason}
-    path.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    return path
-
-
-def unchanged_image(plan: CiPlan, leg: Leg) -> str:
-    """Return why a leg is left out after the build: the one reason that a leg itself may record."""
-    images = plan.images_of(leg)
-    are = (
-        f"the {leg.target} image is the one"
-        if len(images) == 1
-        else f"the images {', '.join(images)} are those"
-    )
-    return (
-        f"{are} of the merge base {plan.base[:12]}, byte for byte, "
-        "and nothing that measures or judges it has changed"
-    )
-
-
 def read_leg(folder: Path, leg: Leg, plan: CiPlan, counting: Counting | None = None) -> LegResult:
     """Read what ``leg`` left in ``folder``; whatever is wrong with it becomes a rig's failure.
 
     It is judged again from its records by the limits in ``counting``; without, its own verdict is taken.
 
-    A run counts more than a reason to skip it: where a workflow is run again, artefacts of its earlier
-    attempts are still there, and what was measured was measured. So does a run that was judged more than the
-    word that a command ended early.
+    A run that was judged counts more than the word that a command ended early.
     """
     try:
         if why := unreadable(folder):
@@ -146,20 +114,17 @@ def read_leg(folder: Path, leg: Leg, plan: CiPlan, counting: Counting | None = N
         early = ended.read(folder / ENDED)
         if early and not any(run.verdicts_path.is_file() for run in runs):
             return _ended_early(early, leg, plan)
-        skip = (folder / SKIPPED).is_file()
-        if skip and not runs:
-            return _read_skip(folder / SKIPPED, leg, plan)
         if len(runs) != 1:
             return failed(leg.name, f"the leg {leg.name} left {len(runs)} runs instead of one.")
         result = _read_run(runs[0], leg, plan)
         if counting is not None and result.exit_code in ON_FIRMWARE:
-            result = _as_judged_again(result, runs[0], leg, plan, counting)
-        stale = f" Its {SKIPPED} is of another attempt of this workflow run, and does not count."
-        return dataclasses.replace(result, sentence=result.sentence + stale * skip)
+            return _as_judged_again(result, runs[0], leg, plan, counting)
     except (ConfigError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         # a folder from another job is input: a surprise in it is no defect of ours, and never a pass
         said = error.sentence if isinstance(error, ConfigError) else repr(error)
         return failed(leg.name, f"what the leg {leg.name} left cannot be read: {said}")
+    else:
+        return result
 
 
 def _as_judged_again(
@@ -219,24 +184,6 @@ def _ended_early(said: Ended, leg: Leg, plan: CiPlan) -> LegResult:
 def failed(name: str, sentence: str) -> LegResult:
     """Return a leg that has no verdict, and of which nobody said whose fault that is."""
     return LegResult(name, ExitCode.RIG, "no verdict", sentence)
-
-
-def _read_skip(path: Path, leg: Leg, plan: CiPlan) -> LegResult:
-    """Accept the reason that `hil ci build` records where the plan allows for it, and no other."""
-    name = leg.name
-    record = json.loads(read_at_most(path, SETTINGS_MOST_BYTES))
-    reason = record["reason"]
-    if record["schema"] != SCHEMA or record["leg"] != name or not isinstance(reason, str) or not reason:
-        return failed(name, f"{SKIPPED} of the leg {name} gives no reason in format {SCHEMA}.")
-    if not (leg.target and plan.may_leave_out):
-        return failed(name, f"the leg {name} was skipped ({reason}), which its plan does not allow.")
-    if reason != unchanged_image(plan, leg):
-        return failed(
-            name, f"the leg {name} was skipped for a reason that `hil ci build` does not give: {reason}."
-        )
-    if "firmware" in plan.changes:  # the bytes were compared where the head's own code built them
-        return unmeasured(name, f"{reason}; {SAID_IDENTICAL}")
-    return skipped(name, reason)
 
 
 def skipped(name: str, reason: str) -> LegResult:
@@ -360,44 +307,3 @@ def _not_the_head(firmware: ImageInfo, plan: CiPlan) -> str:
     if firmware.ruler and firmware.ruler.moved:
         return f"its firmware was built with the benches of {firmware.ruler.commit[:12]}"
     return "its firmware was built with changes that are in no commit" if firmware.dirty else ""
-
-
-IDENTICAL = "identical"
-
-
-def is_unchanged_image(plan: CiPlan, leg: Leg, comparisons: Mapping[str, str]) -> bool:
-    """Say whether a leg need not be measured: its images are the merge base's, and so is what measures.
-
-    ``comparisons`` maps an image to what `hil firmware compare` said of head and merge base.
-    """
-    return plan.may_leave_out and all(comparisons.get(image) == IDENTICAL for image in plan.images_of(leg))
-
-
-def compared_targets(plan: CiPlan, comparisons: Mapping[str, str], job: str = "rack") -> tuple[str, ...]:
-    """Return the targets whose run is to be given the merge base.
-
-    Not where all images are the same: an image beside itself is not booted, and where its leg is wanted all
-    the same, limits judge it. But where the ruler has changed, it is for the run to say that this is all.
-    """
-    return tuple(
-        leg.target
-        for leg in plan.legs
-        if leg.job == job
-        and not leg.skip
-        and (
-            "ruler" in plan.changes
-            or any(comparisons.get(image) != IDENTICAL for image in plan.images_of(leg))
-        )
-    )
-
-
-def read_comparisons(path: Path) -> dict[str, str]:
-    """Read what `hil firmware compare --json` printed. Raises ConfigError."""
-    try:
-        stored = json.loads(read_at_most(path, SETTINGS_MOST_BYTES))
-        if stored["schema"] == COMPARISON_SCHEMA:
-            return {str(item["target"]): str(item["outcome"]) for item in stored["targets"]}
-        said = f"schema {stored['schema']}"
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        said = repr(error)
-    raise ConfigError(f"{path} is not what `hil firmware compare --json` prints: {said}.")

@@ -8,12 +8,11 @@ whether it was its sources; where that file is missing too, the leg is undecided
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -21,8 +20,7 @@ from pathlib import Path
 from hil.base.git import git
 from hil.base.paths import PROJECT_FILE
 from hil.boards.firmware.failure import write_failure
-from hil.boards.firmware.selection import compare_bundles, record_of
-from hil.ci.legs import IDENTICAL, compared_targets, is_unchanged_image, read_comparisons
+from hil.boards.firmware.selection import compare_bundles
 from hil.ci.plan import COMPARED_TARGET, EMULATED_JOB, RACK_JOBS, CiPlan, Leg
 from hil.model import BaseCause
 
@@ -61,8 +59,8 @@ class Workshop:
         """The folder in which the project is measured."""
         return self.repository / self.plan.folder
 
-    def build_chip(self, chip: str) -> dict[str, str]:
-        """Build head and base, or head and references, for a chip; return how their images compare.
+    def build_chip(self, chip: str) -> None:
+        """Build head and base, or head and references, for a chip.
 
         Raises BuildFailed where the head does not build.
         """
@@ -71,18 +69,8 @@ class Workshop:
             into = self.bundle / "reference" / reference
             if self._build(chip, self.repository, into, ("--at", reference)):
                 shutil.rmtree(into, ignore_errors=True)
-        if self.plan.base and not self.plan.references and self._build_base(chip):
-            compared = compare_bundles(self.bundle / "head", self.bundle / "base")
-            text = json.dumps(record_of(compared), indent=2)
-            (self.bundle / f"comparison-{chip}.json").write_text(text)
-        return self.comparisons()
-
-    def comparisons(self) -> dict[str, str]:
-        """Return how the images of head and base compare, nothing where there are none."""
-        found: dict[str, str] = {}
-        for path in sorted(self.bundle.glob("comparison-*.json")):
-            found.update(read_comparisons(path))
-        return found
+        if self.plan.base and not self.plan.references:
+            self._build_base(chip)
 
     def command(self, leg: Leg) -> list[str]:
         """Build what a leg needs besides what was built for its chip; return the command that measures it.
@@ -124,10 +112,22 @@ class Workshop:
         return [path for path in found if Path(path).is_dir()]
 
     def _compared_with(self, leg: Leg) -> list[str]:
-        """Return the options by which a leg that was built before is given its base."""
-        if not self.plan.base or leg.target not in compared_targets(self.plan, self.comparisons(), leg.job):
+        """Return the options by which a leg that was built before is given its base.
+
+        An image beside itself is not booted. So where what measures or judges has changed and the images have
+        not, limits judge alone; where the ruler has changed, it is for the run to say that this is all.
+        """
+        if not self.plan.base:
             return []
-        return self._base_words()
+        is_judged_anew = not self.plan.may_leave_out and "ruler" not in self.plan.changes
+        return [] if is_judged_anew and self._is_base_identical(leg) else self._base_words()
+
+    def _is_base_identical(self, leg: Leg) -> bool:
+        """Say whether all images of a leg are the base's, byte for byte."""
+        head, base = self.bundle / "head", self.bundle / "base"
+        found = compare_bundles(head, base) if base.is_dir() else ()
+        same = {one.target for one in found if one.outcome == "identical"}
+        return same.issuperset(self.plan.images_of(leg))
 
     def _base_words(self) -> list[str]:
         base = self.bundle / "base"
@@ -143,7 +143,7 @@ class Workshop:
         self._build_head(COMPARED_TARGET)
         if self._build_base(COMPARED_TARGET):
             compared = compare_bundles(self.bundle / "head", self.bundle / "base")
-            if all(item.outcome == IDENTICAL for item in compared):
+            if all(item.outcome == "identical" for item in compared):
                 said = f"the firmware of the base {self.plan.base} is the head's, byte for byte"
                 self._without_base("identical", said)
         return ["--firmware", str(self.bundle / "head"), *self._base_words()]
@@ -204,14 +204,6 @@ class Workshop:
             yield ["--target", chip, "--tick-hz", str(tick_hz)]
         if self.plan.product:
             yield ["-C", str(tree / self.plan.product), "--target", chip]
-
-
-def left_out(plan: CiPlan, chip: str, comparisons: Mapping[str, str]) -> Iterator[Leg]:
-    """Yield the legs of a chip that need no measurement, as their images are those of the merge base."""
-    for leg in plan.legs:
-        is_asked = leg.target == chip and leg.job in ("rack", EMULATED_JOB) and not leg.skip
-        if is_asked and is_unchanged_image(plan, leg, comparisons):
-            yield leg
 
 
 def out_of(folder: Path) -> Path:

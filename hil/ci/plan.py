@@ -38,6 +38,7 @@ SUITES = {"nightly": ("nightly", "nightly")}  # trigger → suite of the virtual
 OTHER_SUITES = ("quick", "pr")
 COMPARED_TARGET = "virtual-esp32"  # one chip: virtual ones run the same C, and two boards decide in minutes
 COMPARED_SUITE = "pr"  # of the legs that compare: with the merge base, at night with the reference
+NOTHING_FLASHED = "neither firmware nor what measures or judges it has changed"
 NO_BASE = "there is no merge base to compare with"
 RULER_ON_BOTH_SIDES = "what the changed ruler itself does to the figures, as both sides are measured by it"
 RACK_JOBS = ("rack", "night-rack")
@@ -234,12 +235,15 @@ def make_plan(
 ) -> CiPlan:
     """Decide which legs there are. Where ``files`` says nothing, all of them are measured.
 
+    A change of neither firmware nor what measures it needs no chip.
+
     ``suite`` stands in for those of the legs that do not compare. ``references`` are the commits that a night
     measures beside the head: none, one, or two while one takes the other's place.
     ``night`` is how the virtual rack measures one.
     """
     kinds = kinds_of(files)
     reason = _only_documentation(files) if kinds == ("documentation",) else ""
+    no_chip = reason or NOTHING_FLASHED * (bool(kinds) and not {"firmware", *MEASURES}.intersection(kinds))
     virtual_suite, rack_suite = SUITES.get(event.trigger, OTHER_SUITES)
     return CiPlan(
         event=event.name,
@@ -250,11 +254,11 @@ def make_plan(
         head=event.head,
         base=base,
         changes=kinds,
-        build=() if reason else tuple(dict.fromkeys((*targets.build, *targets.racks, *COUNTING))),
+        build=() if no_chip else tuple(dict.fromkeys((*targets.build, *targets.racks, *COUNTING))),
         legs=(
             *_virtual_legs(suite or virtual_suite, night.benches if night else (), reason),
-            *_rack_legs(targets.racks, suite or rack_suite, reason),
-            *(Leg(target_of(chip), EMULATED_JOB, EMULATED_SUITE, chip, reason) for chip in COUNTING),
+            *_rack_legs(targets.racks, suite or rack_suite, no_chip),
+            *(Leg(target_of(chip), EMULATED_JOB, EMULATED_SUITE, chip, no_chip) for chip in COUNTING),
             *(
                 _night_legs(targets.racks, references)
                 if event.trigger == "nightly"

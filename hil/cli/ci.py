@@ -18,8 +18,7 @@ from hil.base.untrusted import markdown
 from hil.ci.collecting import collect
 from hil.ci.event import read_event
 from hil.ci.inputs import DEFAULTS, OWN, check_inputs, plan_asked
-from hil.ci.legs import SKIPPED, unchanged_image, write_skip
-from hil.ci.measuring import HIL, BuildFailed, Workshop, environment_of, left_out, out_of, run_here
+from hil.ci.measuring import HIL, BuildFailed, Workshop, environment_of, out_of, run_here
 from hil.ci.plan import EMULATED_JOB, RACK_JOBS, CiPlan, Leg, plan_event, read_plan, write_plan
 from hil.ci.racks import VARIABLE, await_racks, racks_off
 from hil.cli.ci_steps import (
@@ -116,22 +115,12 @@ def _plan_lines(plan: CiPlan) -> list[str]:
 @click.argument("chip")
 @plan_option
 @bundle_option
-@legs_option
-def build_chip(chip: str, plan_path: Path, bundle: Path, legs_path: Path) -> int:
-    """Build what CHIP's legs need, in ESP-IDF's environment; leave out legs whose images are the base's.
-
-    The output `unchanged` is CHIP where its rack need not measure.
-    """
-    plan = read_plan(plan_path)
+def build_chip(chip: str, plan_path: Path, bundle: Path) -> int:
+    """Build what CHIP's legs need, in ESP-IDF's environment."""
     try:
-        comparisons = Workshop(plan, Path.cwd(), bundle.resolve()).build_chip(chip)
+        Workshop(read_plan(plan_path), Path.cwd(), bundle.resolve()).build_chip(chip)
     except BuildFailed as failed:
         return failed.status
-    legs = list(left_out(plan, chip, comparisons))
-    for leg in legs:
-        write_skip(legs_path, leg.name, unchanged_image(plan, leg))
-        say(f"{leg.name}: skip, {unchanged_image(plan, leg)}\n")
-    write_outputs({"unchanged": chip if any(leg.job == "rack" for leg in legs) else ""})
     return int(ExitCode.PASS)
 
 
@@ -139,17 +128,10 @@ def build_chip(chip: str, plan_path: Path, bundle: Path, legs_path: Path) -> int
 @click.argument("leg_name", metavar="LEG")
 @plan_option
 @bundle_option
-@legs_option
-def measure_leg(leg_name: str, plan_path: Path, bundle: Path, legs_path: Path) -> int:
-    """Build what a leg of the plan needs, and measure it: the exit code is that of `hil run` or `hil cost`.
-
-    A leg that was left out after the build measures nothing.
-    """
+def measure_leg(leg_name: str, plan_path: Path, bundle: Path) -> int:
+    """Build what a leg of the plan needs, and measure it. Its status is that of `hil run` or `hil cost`."""
     plan = read_plan(plan_path)
     leg = _leg(plan, leg_name)
-    if (legs_path / leg.name / SKIPPED).is_file():
-        say(f"{leg.name}: left out\n")
-        return int(ExitCode.PASS)
     shop = Workshop(plan, Path.cwd(), bundle.resolve())
     try:
         words = shop.command(leg)

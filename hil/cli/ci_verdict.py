@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -141,9 +141,6 @@ def verdict_command(
     if verdict.acceptable:
         verdict = _accepted(plan, verdict)
     verdict = replace(verdict, attempts=_attempts(plan))
-    if keep and verdict.acceptance:
-        text = json.dumps(asdict(verdict.acceptance), indent=2, ensure_ascii=False)
-        (keep / artefact.ACCEPTED).write_text(f"{text}\n", encoding="utf-8")
     say(summary.render(plan, verdict, os.environ))
     if os.environ.get("GITHUB_STEP_SUMMARY"):
         summarise(_page(plan, verdict, legs_path), whole="the artefacts leg-…")

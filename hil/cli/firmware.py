@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
@@ -12,7 +11,7 @@ from hil.base.errors import ConfigError
 from hil.boards.firmware.bundle import DIGESTS, NO_IDF, Digests
 from hil.boards.firmware.revision import Ruler
 from hil.boards.firmware.ruler import RULER_LOG
-from hil.boards.firmware.selection import TargetComparison, compare_bundles, record_of, verify_bundle
+from hil.boards.firmware.selection import TargetComparison, compare_bundles, verify_bundle
 from hil.boards.firmware.size import Line, Sizes, read_sizes, table
 
 _PATH = click.Path(path_type=Path)
@@ -34,14 +33,9 @@ def verify_command(bundle: Path) -> None:
 @command.command("compare")
 @click.argument("head", type=_PATH)
 @click.argument("base", type=_PATH)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, for workflows.")
-def compare_command(head: Path, base: Path, *, as_json: bool) -> None:
+def compare_command(head: Path, base: Path) -> None:
     """Say for each target whether HEAD and BASE flash the same bytes. Exit 0 either way."""
-    comparisons = compare_bundles(head, base)
-    if as_json:
-        click.echo(json.dumps(record_of(comparisons), indent=2))
-        return
-    for item in comparisons:
+    for item in compare_bundles(head, base):
         click.echo(_sentence(item))
 
 

@@ -311,19 +311,14 @@ def test_one_build_is_not_taken_for_another_tick(ticks: Path, tmp_path: Path) ->
 def test_compare_sees_targets_that_one_side_lacks(
     bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """only-in-head, only-in-base, identical; exit 0; the same in JSON and in words."""
+    """only-in-head, only-in-base, identical; exit 0."""
     for name in ("head", "base"):
         shutil.copytree(bundle, tmp_path / name)
         shutil.copytree(bundle / TARGET, tmp_path / name / f"{name}-chip")
         path = tmp_path / name / f"{name}-chip" / DIGESTS
         path.write_text(json.dumps({**json.loads(path.read_text()), "target": f"{name}-chip"}))
     arguments = ["firmware", "compare", str(tmp_path / "head"), str(tmp_path / "base")]
-    assert run_command([*arguments, "--json"]) == 0
-    record = json.loads(capsys.readouterr().out)
-    assert record["schema"] == 1
     expected = {"base-chip": "only-in-base", "head-chip": "only-in-head", TARGET: "identical"}
-    assert {item["target"]: item["outcome"] for item in record["targets"]} == expected
-    assert [item["head"] is None for item in record["targets"]] == [True, False, False]
     assert run_command(arguments) == 0
     said = capsys.readouterr().out
     assert all(f"{target}: {outcome} (" in said for target, outcome in expected.items())

@@ -14,7 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from hil.ci.artefact import keep
-from hil.ci.legs import unchanged_image, write_skip
 from hil.ci.plan import CiPlan, write_plan
 from hil.gate import judge
 from hil.model import Entry, NotRun, RunRecord, Scalar, Verdict
@@ -25,7 +24,7 @@ from tests.gate import compare_records
 from tests.make_records import RUN_ID, change_info, publish_record, publish_thresholds
 
 TLS: dict[str, Scalar] = {"transport": "tls"}
-FILES = ("tests/a.py",)  # of the pull request: no firmware, so that the emulated chip's image is as it was
+FILES = ("tests/a.py",)  # of the pull request: no firmware, so no chip is measured
 LOOKS = ((8, 8),)  # one is enough to decide, and to judge it again costs half
 NOISE = {
     "simulated": True,
@@ -113,8 +112,6 @@ def leave_all(folder: Path, **changes: float) -> Path:
     """Leave plan.json and both legs in ``folder``, as in out/ci; return it."""
     plan = pull_request_plan()
     write_plan(plan, folder / "plan.json")
-    emulated = plan.leg("emulated-esp32c3")
-    write_skip(folder / "legs", emulated.name, unchanged_image(plan, emulated))
     leave_virtual(folder / "legs", changes.pop("latency_ms", 7.0))
     leave_comparison(folder / "legs", **changes)
     return folder

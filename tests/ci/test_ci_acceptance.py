@@ -185,7 +185,7 @@ def test_without_the_label_a_check_that_passed_is_no_verdict(
 
 
 def test_the_required_job_asks_github(state: State, slower: Path, tmp_path: Path) -> None:
-    """`hil ci verdict` passes with the label, keeps the fact for the artefact, and fails without."""
+    """`hil ci verdict` passes with the label, and fails without."""
     assert read_plan(slower / "plan.json").pull_request == 7
     folders = ["--plan", slower / "plan.json", "--legs", slower / "legs", "--keep", tmp_path / "kept"]
     command = ["ci", "verdict", *folders]
@@ -195,8 +195,6 @@ def test_the_required_job_asks_github(state: State, slower: Path, tmp_path: Path
         done = hil(*command, env=env)
         assert done.returncode == 0, done.stdout
         assert f"# REGRESSED, accepted by owner: {REASON}" in done.stdout
-        stored = json.loads((tmp_path / "kept" / "accepted.json").read_text())
-        assert (stored["login"], stored["reason"]) == ("owner", REASON)
         _drop_label(state)
         again = hil(*command, env={**env, "GITHUB_RUN_ATTEMPT": "2"})
         assert again.returncode == 1

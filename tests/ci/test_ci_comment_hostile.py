@@ -290,11 +290,11 @@ PLAN = {"plan.json": b"{}"}
         (zip_of({**PLAN, "legs/a\\b/c/run.json": b""}), "none of its files"),
         (zip_of({**PLAN, "legs/a/r/console.log": b""}), "none of its files"),
         (zip_of(PLAN, mode=stat.S_IFLNK | 0o777), "none of its files"),
-        (zip_of({**PLAN, "legs/a/skipped.json/run.json": b""}), "none of its files"),
+        (zip_of({**PLAN, "legs/a/ended.json/run.json": b""}), "none of its files"),
         (zip_of(PLAN, method=zipfile.ZIP_LZMA), "none of its files"),
         (zip_of(PLAN, method=zipfile.ZIP_BZIP2), "none of its files"),
         (zip_of(PLAN).replace(b"plan.json", b"\0lan.json"), "no zip that can be read"),
-        (zip_of({**PLAN, **{f"legs/a{n}/skipped.json": b"" for n in range(251)}}), "at most 250"),
+        (zip_of({**PLAN, **{f"legs/a{n}/ended.json": b"" for n in range(251)}}), "at most 250"),
         (zip_of({"plan.json": b" " * 34_000_000}), "more than are read"),
         (zip_of({"plan.json": b" " * 1_000_000}), "packed far tighter"),
     ],
@@ -369,7 +369,7 @@ def test_a_zip_that_lies_about_a_size(tmp_path: Path) -> None:
 
 
 def test_what_is_kept_is_what_is_read(tmp_path: Path) -> None:
-    """Plan, limits, reasons to skip, and of a run what judges it; no console; it comes back as it was."""
+    """Plan, limits, and of a run what judges it; no console; it comes back as it was."""
     leave_all(tmp_path)
     (run,) = (tmp_path / "legs/virtual").iterdir()
     (run / "console").mkdir()
@@ -377,7 +377,7 @@ def test_what_is_kept_is_what_is_read(tmp_path: Path) -> None:
     folder = kept(tmp_path)
     names = {path.name for path in folder.rglob("*") if path.is_file()}
     kept_of_a_run = {"run.json", "verdicts.json", "records.jsonl"}
-    assert names == {"plan.json", "publish.yaml", "skipped.json", *kept_of_a_run}
+    assert names == {"plan.json", "publish.yaml", *kept_of_a_run}
     files = {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in folder.rglob("*.*")

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The leg *instruction cost (emulated)*: planned, left out, judged, told in words that promise no time."""
+"""The leg *instruction cost (emulated)*: planned, judged, told in words that promise no time."""
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import json
 import re
@@ -21,9 +20,7 @@ from hil.ci import comment_page, publish, summary
 from hil.ci.collecting import collect
 from hil.ci.conclusion import CiVerdict, conclude
 from hil.ci.event import read_event
-from hil.ci.legs import compared_targets, unchanged_image, write_skip
 from hil.ci.limits import Counting
-from hil.ci.measuring import left_out
 from hil.ci.plan import EMULATED_JOB, INSTRUCTION_COST, CiPlan, plan_event, read_strictly, write_plan
 from hil.cli.app import run_command
 from hil.store import RunDirectory
@@ -38,7 +35,6 @@ SHOWN = f"{INSTRUCTION_COST} esp32c3"
 COSTS = {"publish_qos0": 12_408, "publish_qos1": 30_000}
 WELL = dict.fromkeys(("plan", "virtual", "build", "rack"), "success")
 OF_TIME = re.compile(r"faster|slower|performance|latency|throughput", re.IGNORECASE)
-IDENTICAL = {"esp32c3": "identical"}
 
 
 @pytest.fixture
@@ -83,31 +79,6 @@ def test_the_night_has_it_too(repository: Repository) -> None:
     head = repository.git("rev-parse", "HEAD")
     event = read_event({"GITHUB_EVENT_NAME": "schedule", "GITHUB_SHA": head}, repository.path)
     assert plan_event(repository.path, event).targets_of(EMULATED_JOB) == COUNTING
-
-
-def test_the_same_bytes_need_no_boot(tmp_path: Path) -> None:
-    """Left out after the build by its one image, whatever ticks racks need; the verdict takes the reason."""
-    plan = a_plan(emulated=True)
-    assert list(left_out(plan, "esp32c3", {"esp32c3": "different"})) == []
-    (leg,) = left_out(plan, "esp32c3", {**IDENTICAL, "esp32c3+tick100": "different"})
-    write_skip(tmp_path, LEG, unchanged_image(plan, leg))
-    leave_run(tmp_path / "virtual")
-    verdict = conclude(plan, tmp_path, WELL)
-    assert verdict.headline == "UNDECIDED: instruction cost (emulated) esp32c3"  # firmware is edited
-    verdict = conclude(dataclasses.replace(plan, changes=("tests",)), tmp_path, WELL)
-    assert (verdict.exit_code, verdict.headline) == (ExitCode.PASS, "PASS: virtual")
-    assert f"{SHOWN}: the esp32c3 image is the one of the merge base" in summary.render(plan, verdict, {})
-
-
-@pytest.mark.parametrize(
-    ("changed", "compared"),
-    [("firmware/components/cost/cost.c", True), ("thresholds/cost.yaml", False)],
-)
-def test_what_measures_is_measured(changed: str, compared: bool) -> None:
-    """The same bytes, though bench or limits are others: counted; with a base where the bench is another."""
-    plan = a_plan(files=[changed], emulated=True)
-    assert list(left_out(plan, "esp32c3", IDENTICAL)) == []
-    assert compared_targets(plan, IDENTICAL, EMULATED_JOB) == (("esp32c3",) if compared else ())
 
 
 @pytest.fixture

@@ -20,7 +20,6 @@ from hil.ci.collecting import collect
 from hil.ci.comment import comment
 from hil.ci.conclusion import CiVerdict, conclude
 from hil.ci.github import GitHub
-from hil.ci.legs import unchanged_image, write_skip
 from hil.ci.plan import CiPlan, write_plan
 from hil.cli.app import run_command
 from hil.store import RunDirectory, ended
@@ -245,8 +244,6 @@ def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[State
     state.add_pull()
     plan = pull_request_plan()
     write_plan(plan, tmp_path / "plan.json")
-    emulated = plan.leg("emulated-esp32c3")
-    write_skip(tmp_path / "legs", emulated.name, unchanged_image(plan, emulated))
     with serve(state) as api:
         yield state, tmp_path, api
 

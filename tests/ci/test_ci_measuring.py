@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -69,8 +68,7 @@ class Shop:
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
     def compare(head: Path, base: Path) -> list[SimpleNamespace]:
         same = (head / "image").read_text() == (base / "image").read_text()
-        entry = {"target": CHIP, "outcome": "identical" if same else "different"}
-        return [SimpleNamespace(outcome=entry["outcome"], to_json=lambda: entry)]
+        return [SimpleNamespace(target=CHIP, outcome="identical" if same else "different")]
 
     monkeypatch.setattr(measuring, "compare_bundles", compare)
     monkeypatch.setenv("HIL_RACK_FILE", "/rack.yaml")
@@ -117,12 +115,10 @@ def test_a_merge_base_that_does_not_build_is_not_compared_with(shop: Shop) -> No
     assert not (shop.bundle / "base").exists()
 
 
-def test_a_chip_is_built_at_head_and_merge_base_and_compared(shop: Shop) -> None:
-    """The comparison is kept beside the bundle, for the rack that fetches it."""
-    shop.repository.commit({"SOURCE": "x"})
-    assert shop.of(own()).build_chip(CHIP) == {CHIP: "identical"}
+def test_a_chip_is_built_at_head_and_merge_base(shop: Shop) -> None:
+    """The head's first, without which nothing is measured."""
+    shop.of(own()).build_chip(CHIP)
     assert [line.split()[2] for line in shop.built] == ["head", "base"]
-    assert shop.of(own()).comparisons() == {CHIP: "identical"}
 
 
 def test_a_head_that_does_not_build_ends_the_job(shop: Shop) -> None:
@@ -134,22 +130,40 @@ def test_a_head_that_does_not_build_ends_the_job(shop: Shop) -> None:
     assert len(shop.calls) == 1
 
 
-@pytest.mark.parametrize(("changes", "compared"), [(("firmware",), True), (("harness",), False)])
-def test_a_rack_measures_the_bundle_that_was_built(
-    shop: Shop, changes: tuple[str, ...], compared: bool
-) -> None:
-    """By the host's rack file; beside a merge base whose image is another, or where benches changed."""
+def test_a_rack_measures_the_bundle_that_was_built(shop: Shop) -> None:
+    """By the host's rack file, beside its merge base; what is there of both is verified before."""
     (shop.bundle / "base").mkdir(parents=True)
-    outcome = "different" if compared else "identical"
-    entry = {"target": "esp32", "outcome": outcome}
-    (shop.bundle / "comparison-esp32.json").write_text(json.dumps({"schema": 1, "targets": [entry]}))
-    plan = own(changes=changes)
+    plan = own()
     words = shop.of(plan).command(plan.leg("rack-esp32"))
     head = str(shop.bundle / "head")
     given = ["--rack", "/rack.yaml", "--target", "esp32", "--suite", "pr", "--firmware", head]
-    base = ["--base", str(shop.bundle / "base")] if compared else []
+    base = ["--base", str(shop.bundle / "base")]
     assert words == ["run", *given, *base, "--wait", "2400"]
     assert shop.of(plan).verified(words) == base[1:]  # the head's is not there
+
+
+@pytest.mark.parametrize(
+    ("path", "compared"),
+    [
+        ("thresholds/publish.yaml", False),
+        ("hil/gate/x.py", False),
+        ("firmware/components/benches/publish.c", True),
+        ("firmware/components/agent/run.c", True),
+    ],
+)
+def test_an_identical_image_is_measured_by_a_new_harness(shop: Shop, path: str, compared: bool) -> None:
+    """Where harness or limits changed, the same image may get another verdict, so limits alone judge it.
+
+    Where benches changed, the run says that only the ruler did.
+    """
+    plan = a_plan(files=[path], emulated=True)
+    for role, image in (("head", "a"), ("base", "a")):
+        (shop.bundle / role).mkdir(parents=True)
+        (shop.bundle / role / "image").write_text(image)
+    leg = plan.leg(f"emulated-{CHIP}")
+    assert ("--base" in shop.of(plan).command(leg)) is compared
+    (shop.bundle / "base" / "image").write_text("b")
+    assert "--base" in shop.of(plan).command(leg)
 
 
 def test_instructions_are_counted_beside_the_merge_base(shop: Shop) -> None:
@@ -262,7 +276,7 @@ def test_a_measurement_takes_the_commands_place(
 
     monkeypatch.setattr(os, "execvpe", become)
     monkeypatch.chdir(tmp_path)
-    options = ["--plan", "plan.json", "--legs", "legs", "--bundle", "bundle"]
+    options = ["--plan", "plan.json", "--bundle", "bundle"]
     assert run_command(["ci", "measure", "virtual", *options]) == 0
     limit = ["timeout", "--signal=TERM", "--kill-after=30s", "40m"]
     assert became[:2] == ["timeout", [*limit, *HIL, "run", "--suite", "quick", "--wait", "60"]]
@@ -271,19 +285,6 @@ def test_a_measurement_takes_the_commands_place(
     capsys.readouterr()
     assert run_command(["ci", "measure", "night", *options]) == 2
     assert "the plan measures no leg 'night'" in capsys.readouterr().err
-
-
-def test_a_leg_that_was_left_out_is_not_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`hil ci collect` keeps the reason, as there is no run."""
-    write_plan(own(), tmp_path / "plan.json")
-    folder = tmp_path / "legs" / "virtual"
-    folder.mkdir(parents=True)
-    (folder / "skipped.json").write_text("{}")
-    monkeypatch.chdir(tmp_path)
-    options = ["--plan", "plan.json", "--legs", "legs"]
-    assert run_command(["ci", "measure", "virtual", *options, "--bundle", "bundle"]) == 0
-    assert run_command(["ci", "collect", "virtual", *options, "--out", "out"]) == 0
-    assert [path.name for path in folder.iterdir()] == ["skipped.json"]
 
 
 def test_no_leg_is_of_a_job_that_measure_yml_lacks() -> None:

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`hil ci plan`, and what a build leaves out: what is measured for which event, and why the rest is not."""
+"""`hil ci plan`: what is measured for which event, and why the rest is not."""
 
 from __future__ import annotations
 
-import dataclasses
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +11,8 @@ import pytest
 
 from hil.base.errors import ConfigError
 from hil.ci.event import TARGETS_FILE, changed_files, kind_of, merge_base, read_event, read_targets
-from hil.ci.legs import compared_targets, read_comparisons, unchanged_image
-from hil.ci.measuring import left_out
 from hil.ci.night import add_runs
-from hil.ci.plan import CiPlan, plan_event, read_plan, write_plan
+from hil.ci.plan import NOTHING_FLASHED, CiPlan, plan_event, read_plan, write_plan
 from hil.virtual.emulator.chips import COUNTING
 from tests.ci.ci_rig import BASE, HEAD, Repository, a_plan, leave_run, targets_file
 from tests.in_process import hil
@@ -305,74 +301,27 @@ def test_a_plan_survives_the_disk(tmp_path: Path) -> None:
         read_plan(tmp_path / "plan.json")
 
 
-def unmeasured(plan: CiPlan, comparisons: Mapping[str, str]) -> list[str]:
-    return [leg.name for chip in plan.build for leg in left_out(plan, chip, comparisons)]
+def test_a_change_of_tests_needs_no_chip() -> None:
+    """Neither firmware nor what measures it has changed: only the virtual rack measures."""
+    plan = a_plan(["esp32"], files=["tests/a.py", "docs/a.md"], emulated=True)
+    assert [leg.name for leg in plan.legs if not leg.skip] == ["virtual"]
+    assert {leg.skip for leg in plan.legs} == {"", NOTHING_FLASHED}
+    assert plan.build == ()
+    assert a_plan(["esp32"], files=["tests/a.py", "hil/a.py"]).build == ("esp32", "esp32c3")
 
 
-def test_an_identical_image_is_not_measured() -> None:
-    """The rack of that chip is left out; the others stay."""
-    plan = a_plan(["esp32", "esp32c3"])
-    assert unmeasured(plan, {"esp32": "identical", "esp32c3": "different"}) == ["rack-esp32"]
-
-
-def test_each_image_that_the_suite_needs_is_built_and_compared(repository: Repository) -> None:
-    """A case of the racks' suite with another tick: one more image a target, and all must be the same."""
+def test_each_image_that_the_suite_needs_is_built(repository: Repository) -> None:
+    """A case of the racks' suite with another tick: one more image a target."""
     repository.commit({"thresholds/jitter.yaml": JITTER, "firmware/a.c": "2"})
     event = read_event({}, repository.path)
     assert plan_event(repository.path, event, suite="quick").ticks_hz == (1000,)
-    plan = dataclasses.replace(plan_event(repository.path, event), changes=("firmware",))
-    assert plan.ticks_hz == (1000, 100)
-    both = {"esp32": "identical", "esp32+tick100": "identical"}
-    assert unmeasured(plan, {**both, "esp32+tick100": "only-in-head"}) == []
-    assert unmeasured(plan, {"esp32": "identical"}) == []
-    assert unmeasured(plan, both) == ["rack-esp32"]
-    reason = unchanged_image(plan, plan.leg("rack-esp32"))
-    assert "the images esp32, esp32+tick100 are those of the merge base" in reason
+    assert plan_event(repository.path, event).ticks_hz == (1000, 100)
 
 
 def test_thresholds_that_cannot_be_read_leave_no_image_out(repository: Repository) -> None:
     """What is wrong in them is the run's to tell; until then all that it may need is built."""
     repository.commit({"thresholds/jitter.yaml": "colour: red\n", "firmware/a.c": "2"})
     assert plan_event(repository.path, read_event({}, repository.path)).ticks_hz == (1000, 100)
-
-
-@pytest.mark.parametrize(
-    ("path", "compared"),
-    [
-        ("thresholds/publish.yaml", False),
-        ("hil/benches/test_publish.py", False),
-        ("hil/gate/x.py", False),
-        ("firmware/components/benches/publish.c", True),
-        ("firmware/components/agent/run.c", True),
-    ],
-)
-def test_an_identical_image_is_measured_by_a_new_harness(path: str, compared: bool) -> None:
-    """Where harness, limits or benches changed, the same image may get another verdict.
-
-    The merge base holds the head's benches, so that a change of these alone gives the same bytes too. Beside
-    itself an image would not be booted: limits alone judge it, or the run says that only the ruler changed.
-    """
-    plan = a_plan(["esp32"], files=[path])
-    assert unmeasured(plan, {"esp32": "identical"}) == []
-    assert compared_targets(plan, {"esp32": "identical"}) == (("esp32",) if compared else ())
-    assert compared_targets(plan, {"esp32": "different"}) == compared_targets(plan, {}) == ("esp32",)
-
-
-def test_what_was_not_compared_is_measured() -> None:
-    """No comparison, as of a merge base that does not build: no reason to skip."""
-    assert unmeasured(a_plan(["esp32"]), {}) == []
-
-
-def test_comparisons_are_read_as_they_are_printed(tmp_path: Path) -> None:
-    """As `hil firmware compare --json` prints them; nonsense is refused by name."""
-    path = tmp_path / "esp32.json"
-    entry = {"target": "esp32", "outcome": "identical", "head": None, "base": None, "differing": []}
-    path.write_text(json.dumps({"schema": 1, "targets": [entry]}))
-    assert read_comparisons(path) == {"esp32": "identical"}
-    for text in ("{}", '{"schema": 2, "targets": []}'):
-        path.write_text(text)
-        with pytest.raises(ConfigError, match=r"esp32\.json is not what"):
-            read_comparisons(path)
 
 
 def test_the_command_for_people_and_for_github(repository: Repository, tmp_path: Path) -> None:

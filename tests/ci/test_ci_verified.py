@@ -86,6 +86,12 @@ def test_what_github_bears_out_is_green(run: Run) -> None:
     assert (conclusion, title) == ("success", "PASS: virtual, compare")
 
 
+def measured(plan: Facts) -> None:
+    """Plan the chip too, which a change of tests leaves out."""
+    for leg in plan["legs"]:
+        leg["skip"] = leg["skip"] * (leg["job"] != "emulated")
+
+
 def only_documentation(plan: Facts) -> None:
     plan["changes"], plan["build"] = ["documentation"], []
     for leg in plan["legs"]:
@@ -169,9 +175,13 @@ def test_documentation_alone_is_green(run: Run) -> None:
     assert (conclusion, title) == ("success", "PASS: nothing had to be measured")
 
 
-def test_the_same_bytes_of_edited_firmware_are_not_believed(run: Run) -> None:
+def test_the_same_bytes_of_edited_firmware_are_not_believed(run: Run, passed: Path, tmp_path: Path) -> None:
     """The artefact says that no firmware is edited and the image the same; GitHub lists an edited source."""
     run.state.files = ["firmware/main/app_main.c"]
+    folder = _copied(passed, tmp_path / "run")
+    leave_emulated(folder / "legs" / "emulated-esp32c3")
+    run.folder = kept(folder)
+    run.plan(measured)
     conclusion, title, said = run.comment()
     assert (conclusion, title) == ("neutral", "UNDECIDED: instruction cost (emulated) esp32c3")
     assert "only the job says that built both" in said
@@ -182,6 +192,7 @@ def test_limits_of_the_artefact_are_the_heads(run: Run) -> None:
     looser = limits_text().replace("abs_max_ms: 25", "abs_max_ms: 5000")
     run.state.limits = {"publish.yaml": looser.encode()}
     run.state.files += ["thresholds/publish.yaml"]
+    run.plan(measured)
     conclusion, title, said = run.comment()
     assert (conclusion, title) == ("failure", UNREAD)
     assert "the artefact's thresholds/publish.yaml is not that of the commit" in said
@@ -201,6 +212,7 @@ def test_what_is_loosened_waits_for_an_owner(passed: Path, tmp_path: Path) -> No
     state.add_run()
     state.set_jobs("success")
     state.add_pull()
+    Run(state, "", artefact).plan(measured)
     legs = f"virtual, {INSTRUCTION_COST} esp32c3, compare"
     with serve(state) as api:
         conclusion, title, said = Run(state, api, artefact).comment()

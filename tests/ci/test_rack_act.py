@@ -26,7 +26,6 @@ class Rack:
         workflow = yaml.load((self.project.path / MEASURE).read_text())
         jobs = workflow["jobs"]
         jobs["rack"] |= {"needs": ["plan"], "if": "needs.plan.outputs.racks != '[]'"}
-        jobs["rack"]["with"]["unchanged"] = False
         workflow["jobs"] = {"plan": jobs["plan"], "rack": jobs["rack"]}
         del workflow["on"]["workflow_call"]["outputs"]
         with (self.project.path / MEASURE).open("w") as stream:

@@ -17,10 +17,8 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from hil.boards.firmware.build import IMAGE_TARGETS
 from hil.ci.github_run import ARTEFACT, JOB_NAMES, VERDICT_JOB
 from hil.ci.github_run import CALLER as CALLED_BY
-from hil.ci.legs import read_comparisons
 from hil.ci.plan import EMULATED_JOB, MINUTES
 from tests.ci.act import DEADLINE_S, Project
 from tests.ci.ci_rig import CALLED, CALLER
@@ -212,14 +210,6 @@ def test_what_is_emulated_needs_no_board_and_no_right() -> None:
     assert "environment" not in job
     named = {step["name"]: step for step in job["steps"]}
     assert "measure" in named["Count instructions and judge"]["run"]
-
-
-def test_each_chip_may_leave_its_rack_out() -> None:
-    """A line of the outputs for each: what one job of the matrix says, another does not take away."""
-    outputs = load(ROOT / MEASURE)["jobs"]["build"]["outputs"]
-    assert set(outputs) == {f"of-{chip}" for chip in IMAGE_TARGETS}
-    for name, value in outputs.items():
-        assert f"matrix.target == '{name.removeprefix('of-')}' &&" in value
 
 
 def test_each_attempt_deploys_its_own_report() -> None:
@@ -426,8 +416,6 @@ def test_the_steps_of_build_and_rack_by_hand(tmp_path: Path) -> None:
     path.write_text(json.dumps(plan))
     environment = {"HIL_RACK_FILE": "hil/racks/virtual.yaml", "HIL_UNDECIDED_STATUS": "0"}
     project.shell(".venv/bin/hil ci build virtual-esp32", environment)
-    found = read_comparisons(project.path / "out/ci/bundle/comparison-virtual-esp32.json")
-    assert found == {"virtual-esp32": "identical"}
     project.shell(".venv/bin/hil ci measure rack-esp32", environment)
     info = json.loads((project.path / "out/latest/run.json").read_text())
     assert "compared" not in info  # the same bytes, and other rules: limits judge it

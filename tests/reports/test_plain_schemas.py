@@ -11,7 +11,6 @@ from typing import Any
 import jsonschema
 import pytest
 
-from hil.ci.legs import write_skip
 from hil.ci.plan import read_plan, write_plan
 from hil.model import Case, Series
 from hil.reports.plain.writing import COMPARISON_COLUMNS, SERIES_COLUMNS
@@ -64,11 +63,6 @@ def test_a_plan_is_as_its_schema_says(tmp_path: Path) -> None:
     write_plan(plan, tmp_path / "plan.json")
     check("plan", json.loads((tmp_path / "plan.json").read_text()))
     assert read_plan(tmp_path / "plan.json") == plan
-
-
-def test_a_skipped_leg_is_as_its_schema_says(tmp_path: Path) -> None:
-    """skipped.json validates."""
-    check("skipped", json.loads(write_skip(tmp_path, "rack-esp32", "nothing has changed").read_text()))
 
 
 def test_a_trace_is_as_its_schema_says(tmp_path: Path) -> None:

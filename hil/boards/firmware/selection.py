@@ -6,10 +6,10 @@ Whether two bundles put the same bytes on a board; where they do, there is nothi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from hil.base.errors import ConfigError
 from hil.base.reading import IMAGE_MOST_BYTES, read_at_most
@@ -156,8 +156,6 @@ def _leave_out(image: Image) -> str:
     return "choose boards with --board"
 
 
-SCHEMA = 1
-
 Outcome = Literal["identical", "different", "only-in-head", "only-in-base"]
 
 
@@ -173,20 +171,6 @@ class TargetComparison:
     head: Digests | None
     base: Digests | None
     differing: tuple[str, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "target": self.target,
-            "outcome": self.outcome,
-            "head": _facts(self.head),
-            "base": _facts(self.base),
-            "differing": list(self.differing),
-        }
-
-
-def record_of(compared: Iterable[TargetComparison]) -> dict[str, Any]:
-    """Return comparisons as `hil firmware compare --json` prints them, for workflows."""
-    return {"schema": SCHEMA, "targets": [item.to_json() for item in compared]}
 
 
 def compare_bundles(head: Path, base: Path) -> tuple[TargetComparison, ...]:
@@ -254,10 +238,3 @@ def _flashed(folder: Path, digests: Digests) -> dict[str, tuple[int, str]]:
 
 def _differing(head: dict[str, tuple[int, str]], base: dict[str, tuple[int, str]]) -> list[str]:
     return [name for name in head.keys() | base.keys() if head.get(name) != base.get(name)]
-
-
-def _facts(digests: Digests | None) -> dict[str, Any] | None:
-    if digests is None:
-        return None
-    ruler = {"ruler": asdict(digests.ruler)} if digests.ruler else {}
-    return {"commit": digests.commit, "dirty": digests.dirty, "image_sha256": digests.image_sha256, **ruler}
