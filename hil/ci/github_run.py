@@ -123,7 +123,10 @@ def attempts_by_run(github: GitHub, head: str) -> dict[int, int]:
 
 
 def read_jobs(github: GitHub, run: WorkflowRun) -> Jobs:
-    """Return how the jobs of the run's newest attempt ended. Raises RigError."""
+    """Return how the jobs of the run's newest attempt ended. Raises RigError.
+
+    Where nothing had to be measured the plan's job says the verdict, and its own job is skipped.
+    """
     verdicts: list[str] = []
     others = dict.fromkeys(JOB_NAMES.values(), "skipped")
     for job in github.pages(f"actions/runs/{run.run_id}/attempts/{run.attempt}/jobs", "jobs"):
@@ -134,7 +137,8 @@ def read_jobs(github: GitHub, run: WorkflowRun) -> Jobs:
             if name == shown or name.startswith(f"{shown} "):
                 others[needed] = min(others[needed], conclusion, key=_WORST.index)
     # a fork may call two jobs so; the worse of them counts, as it does for the required check
-    return Jobs(min(verdicts, key=_WORST.index, default=""), others)
+    verdict = min(verdicts, key=_WORST.index, default="")
+    return Jobs(others["plan"] if verdict == "skipped" else verdict, others)
 
 
 def _known(conclusion: str) -> str:

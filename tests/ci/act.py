@@ -108,7 +108,7 @@ class Project:
         *,
         base: str = "",
         fork: bool = False,
-        job: str = "hil-verdict",
+        job: str = "hil",
         variables: Mapping[str, str] | None = None,
         payload: Mapping[str, object] | None = None,
     ) -> WorkflowRun:

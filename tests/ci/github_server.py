@@ -88,7 +88,9 @@ class State:
             "hil / Virtual rack compare": "success",
             **others,
         }
-        shown |= {f"Other {n}": "success" for n in range(120)} | ({"hil-verdict": verdict} if verdict else {})
+        shown |= {f"Other {n}": "success" for n in range(120)} | (
+            {"hil / hil-verdict": verdict} if verdict else {}
+        )
         begun = {"status": "completed", "created_at": "2026-11-20T01:00:00Z", "labels": [], "runner_id": 3}
         self.jobs = [{"name": name, "conclusion": how, **begun} for name, how in shown.items()]
 

@@ -27,7 +27,6 @@ class Rack:
         jobs = workflow["jobs"]
         jobs["rack"] |= {"needs": ["plan"], "if": "needs.plan.outputs.racks != '[]'"}
         workflow["jobs"] = {"plan": jobs["plan"], "rack": jobs["rack"]}
-        del workflow["on"]["workflow_call"]["outputs"]
         with (self.project.path / MEASURE).open("w") as stream:
             yaml.dump(workflow, stream)
         (self.project.path / TARGETS).write_text('{"build": [], "racks": ["esp32"]}')

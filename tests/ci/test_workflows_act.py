@@ -303,7 +303,6 @@ def test_a_pull_request_ends_as_it_should(project: Project, name: str) -> None:
         said = f"# {done.said_by('Plan').partition('# ')[2]}"
     headline, _, below = said.partition("\n")
     assert re.match(f"# (?:{asked.headline})", headline), done.log
-    # act runs no job behind a called workflow that failed: what repeats a failure is tried by its step alone
     assert done.exit_codes("hil-verdict") == ([asked.exit_code] if asked.exit_code else []), done.log
     assert bool(done.status) is bool(asked.exit_code), done.log
     assert [pattern for pattern in asked.says if not re.search(pattern, below)] == [], said
