@@ -37,7 +37,7 @@ MOST_RATIO = 200  # a large verdicts.json comes to about 40
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # what GitHub's action packs with
 _RUN_ID = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
 _NAME = re.compile(
-    rf"{re.escape(PLAN)}|{FOLDER}/[a-z][a-z0-9_]{{0,63}}\.yaml|{LEGS}/{LEG_NAME.pattern}/"
+    rf"{re.escape(PLAN)}|{FOLDER}/[a-z][a-z0-9_]{{0,63}}\.yaml|{LEGS}/{LEG_NAME}/"
     rf"(?:{re.escape(ENDED)}|(?!{re.escape(ENDED)}/){_RUN_ID}/"
     rf"(?:{re.escape(RUN_INFO)}|{re.escape(VERDICTS)}|{re.escape(JOURNAL)}))"
 )

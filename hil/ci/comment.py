@@ -35,7 +35,7 @@ from hil.ci.github_run import (
     read_run,
 )
 from hil.ci.limits import Counting, limits_that_count
-from hil.ci.plan import CiPlan, read_strictly
+from hil.ci.plan import CiPlan, read_plan_of
 from hil.ci.publish import CHECK, Marker, describe_attempts, post_check, write
 from hil.ci.verified import check_limits, hold_against, read_diff
 from hil.thresholds.loader import FOLDER
@@ -156,7 +156,7 @@ def _read(
     source: Source,
 ) -> dict[str, Any]:
     """Conclude from the artefact. Raises ConfigError where there is no verdict in it."""
-    plan = read_strictly(folder / artefact.PLAN, run.head)
+    plan = read_plan_of(folder / artefact.PLAN, run.head)
     for pull_request in pulls:  # one check stands for all that have this head
         diff = read_diff(github, pull_request)
         plan = hold_against(plan, diff, read_targets(Path.cwd(), diff.base).racks)

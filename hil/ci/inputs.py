@@ -23,7 +23,7 @@ from hil.base.yamlvalue import did_you_mean
 from hil.boards.firmware.build import IMAGE_TARGETS
 from hil.boards.firmware.build_folder import DEFAULT_TICK_HZ, TICKS_HZ, Image
 from hil.boards.firmware.revision import find_revision
-from hil.ci.event import Event, changed_files, kinds_of, merge_base
+from hil.ci.event import Event, Kind, changed_files, kinds_of, merge_base
 from hil.ci.plan import (
     COMPARED_TARGET,
     EMULATED_JOB,
@@ -162,12 +162,11 @@ def plan_asked(asked: Asked, event: Event, off: Mapping[str, str] = MappingProxy
     )
 
 
-def _kinds(asked: Asked, head: str) -> tuple[str, ...]:
+def _kinds(asked: Asked, head: str) -> tuple[Kind, ...]:
     """Return the kinds of a change. All files of a project but its documentation are firmware."""
     files = changed_files(asked.repository, asked.base, head) if asked.base else ()
-    return tuple(
-        sorted({"documentation" if one == "documentation" else "firmware" for one in kinds_of(files)})
-    )
+    found: set[Kind] = {"documentation" if one == "documentation" else "firmware" for one in kinds_of(files)}
+    return tuple(sorted(found))
 
 
 class _Reader:

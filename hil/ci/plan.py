@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import Meta
 
 from hil.base.errors import ConfigError
 from hil.base.reading import SETTINGS_MOST_BYTES, read_at_most
@@ -29,6 +30,7 @@ from hil.ci.event import (
 )
 from hil.ci.night import LEG, VirtualNight, references_tonight, virtual_night
 from hil.run.plan import ticks_hz_of
+from hil.store.codec import build, decode
 from hil.thresholds import load_project
 from hil.thresholds.loader import FOLDER
 from hil.virtual.emulator.chips import COUNTING, target_of
@@ -43,7 +45,8 @@ NO_BASE = "there is no merge base to compare with"
 RULER_ON_BOTH_SIDES = "what the changed ruler itself does to the figures, as both sides are measured by it"
 RACK_JOBS = ("rack", "night-rack")
 IDF_VERSION, RACK_LABEL = "v5.5.4", "hil"
-EMULATED_JOB, EMULATED_SUITE = "emulated", "sealed"
+EMULATED_JOB: Final = "emulated"
+EMULATED_SUITE = "sealed"
 INSTRUCTION_COST = "instruction cost (emulated)"  # never called performance: no figure of it is a time
 MEASURES: frozenset[Kind] = frozenset({"harness", "ruler"})  # or judges
 # a leg's job → the job of measure.yml that measures it, where that has another name
@@ -51,6 +54,11 @@ JOBS = {"compare": "virtual", "night": "virtual", EMULATED_JOB: "build", "night-
 MINUTES = {"virtual": 40, "compare": 40, "night": 70, EMULATED_JOB: 25, "rack": 80, "night-rack": 130}
 MINUTES_AT_NIGHT = {**MINUTES, "virtual": 60, "rack": 280}
 AROUND_MINUTES = 20  # before and after a measurement, to set up, to build and to keep what was measured
+
+
+LEG_NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}"
+_MOST_LEGS = 40
+Job = Literal["virtual", "compare", "rack", "emulated", "night", "night-rack"]
 
 
 @dataclass(frozen=True)
@@ -62,8 +70,8 @@ class Leg:
     rack is off, say.
     """
 
-    name: str
-    job: str
+    name: Annotated[str, Meta(pattern=rf"\A{LEG_NAME}\Z")]
+    job: Job
     suite: str
     target: str = ""
     skip: str = ""
@@ -109,9 +117,9 @@ class CiPlan:
     repository: str
     pull_request: int | None
     fork: bool
-    head: str
-    base: str
-    changes: tuple[str, ...]
+    head: Annotated[str, Meta(pattern=r"\A[0-9a-f]{40}\Z")]
+    base: Annotated[str, Meta(pattern=r"\A([0-9a-f]{40})?\Z")]
+    changes: tuple[Kind, ...]
     build: tuple[str, ...]
     legs: tuple[Leg, ...]
     ticks_hz: tuple[int, ...] = (DEFAULT_TICK_HZ,)
@@ -323,83 +331,34 @@ def write_plan(plan: CiPlan, path: Path) -> None:
 
 
 def read_plan(path: Path) -> CiPlan:
-    """Read what ``write_plan`` wrote. Raises ConfigError where it is missing or another format."""
+    """Read what ``write_plan`` wrote. Raises ConfigError where it is missing or no plan of ours.
+
+    Whether the plan asks for what the change needs hil.ci.verified looks at.
+    """
     try:
-        stored = json.loads(read_at_most(path, SETTINGS_MOST_BYTES))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ConfigError(f"the plan {path} could not be read: {error}.", next_step=_NO_PLAN) from error
-    try:
-        return _from_json(stored)
-    except (KeyError, TypeError, ValueError) as error:
+        return _parsed(read_at_most(path, SETTINGS_MOST_BYTES))
+    except (OSError, ValueError) as error:
         raise ConfigError(
-            f"{path} is not a plan of format {SCHEMA}: {error!r}.", next_step=_NO_PLAN
+            f"{path} is no plan of format {SCHEMA} that can be read: {error}.",
+            next_step="look at the log of the job that plans, or make one: hil ci plan.",
         ) from error
 
 
-_NO_PLAN = "look at the log of the job that plans, or make one: hil ci plan."
-
-
-_LISTS = ("changes", "build", "ticks_hz", "compare_ticks_hz", "virtual_targets", "virtual_boards")
-
-
-def _from_json(stored: Mapping[str, Any]) -> CiPlan:
-    values = dict(stored)
-    if values.pop("schema") != SCHEMA:
-        raise TypeError("another format")
-    lists = {key: tuple(values[key]) for key in _LISTS if key in values}
-    return CiPlan(**{**values, **lists, "legs": tuple(Leg(**leg) for leg in values["legs"])})
-
-
-LEG_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-_COMMIT = re.compile(r"[0-9a-f]{40}")
-_MOST_LEGS = 40
-_JOBS = ("virtual", "compare", "rack", EMULATED_JOB, "night", "night-rack")
-
-
-def read_strictly(path: Path, head: str) -> CiPlan:
-    """Return a plan for the commit ``head``; what it leaves out hil.ci.verified looks at.
-
-    Raises:
-        ConfigError: it is no plan, holds what no plan of ours does, or is for another commit.
-    """
-    try:
-        plan = read_plan(path)
-    except (AttributeError, RecursionError) as error:
-        raise ConfigError(f"the plan is of another format: {error!r}.") from error
-    wrong = _wrong_values(plan) or _wrong_names(plan)
-    if wrong:
-        raise ConfigError(f"the plan is none of ours: {wrong}.")
-    if plan.head != head:
-        raise ConfigError(f"the plan is for the commit {plan.head[:12]}, and the run for {head[:12]}.")
+def _parsed(content: bytes) -> CiPlan:
+    """Return a plan that is ours. Raises ValueError."""
+    stored = decode(content)
+    if not isinstance(stored, dict) or stored.pop("schema", None) != SCHEMA:
+        raise ValueError("another format")
+    plan = build(CiPlan, stored)
+    names = [leg.name for leg in plan.legs]
+    if len(names) > _MOST_LEGS or len(set(names)) < len(names):
+        raise ValueError(f"it has {len(names)} legs, or one twice")
     return plan
 
 
-def _wrong_values(plan: CiPlan) -> str:
-    parts: tuple[CiPlan | Leg, ...] = (plan, *plan.legs)
-    for part in parts:
-        hints = get_type_hints(type(part))
-        for item in dataclasses.fields(part):
-            if not _fits(getattr(part, item.name), hints[item.name]):
-                return f"{item.name} has a value that it cannot have"
-    return ""
-
-
-def _fits(value: object, hint: Any) -> bool:
-    if get_origin(hint) is tuple:
-        return isinstance(value, tuple) and all(_fits(one, get_args(hint)[0]) for one in value)
-    if hint in (str, int, bool, Leg):
-        return type(value) is hint
-    return value is None or type(value) in get_args(hint)
-
-
-def _wrong_names(plan: CiPlan) -> str:
-    names = [leg.name for leg in plan.legs]
-    if len(names) > _MOST_LEGS or len(set(names)) < len(names):
-        return f"it has {len(names)} legs, or one twice"
-    if not all(LEG_NAME.fullmatch(name) for name in names):
-        return "a leg has a name that is none"
-    if not all(leg.job in _JOBS for leg in plan.legs):
-        return "a leg is of a job that is none of ours"
-    if not _COMMIT.fullmatch(plan.head) or not (plan.base == "" or _COMMIT.fullmatch(plan.base)):
-        return "head or base is no commit"
-    return ""
+def read_plan_of(path: Path, head: str) -> CiPlan:
+    """Return a plan for the commit ``head``. Raises ConfigError as read_plan(), or if it is for another."""
+    plan = read_plan(path)
+    if plan.head != head:
+        raise ConfigError(f"the plan is for the commit {plan.head[:12]}, and the run for {head[:12]}.")
+    return plan

@@ -25,7 +25,7 @@ from hil.base.untrusted import markdown
 from hil.ci import artefact, comment_page, summary
 from hil.ci.conclusion import CiVerdict, conclude
 from hil.ci.legs import LegResult
-from hil.ci.plan import read_strictly
+from hil.ci.plan import read_plan_of
 from hil.reports.comment import CHARACTERS, read_facts, render
 from hil.reports.comment.facts import Facts, LegFacts
 from tests.ci.ci_rig import HEAD, a_plan
@@ -344,7 +344,7 @@ def test_a_plan_that_is_no_plan(tmp_path: Path, text: str) -> None:
     """JSON of another shape, too deep or with a number too long is a plan that cannot be read."""
     (tmp_path / "plan.json").write_text(text)
     with pytest.raises(ConfigError):
-        read_strictly(tmp_path / "plan.json", HEAD)
+        read_plan_of(tmp_path / "plan.json", HEAD)
 
 
 def test_many_remarks_do_not_push_the_page_over_its_length() -> None:
@@ -384,7 +384,7 @@ def test_what_is_kept_is_what_is_read(tmp_path: Path) -> None:
         if path.is_file()
     }
     artefact.unpack(zip_of(files), tmp_path / "back")
-    plan = read_strictly(tmp_path / "back/plan.json", HEAD)
+    plan = read_plan_of(tmp_path / "back/plan.json", HEAD)
     assert conclude(plan, tmp_path / "back/legs", {}).headline == "PASS: virtual, compare"
 
 
@@ -418,10 +418,10 @@ def test_a_plan_that_is_none_of_ours(tmp_path: Path, change: dict[str, object]) 
     path = tmp_path / "plan.json"
     own = json.loads(json.dumps(a_plan(compare=True).to_json()))
     path.write_text(json.dumps(own))
-    assert read_strictly(path, HEAD).legs
+    assert read_plan_of(path, HEAD).legs
     path.write_text(json.dumps({**own, **change}))
     with pytest.raises(ConfigError):
-        read_strictly(path, HEAD)
+        read_plan_of(path, HEAD)
 
 
 PRINT_PAGE = comment_page.print_page

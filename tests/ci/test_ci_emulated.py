@@ -21,7 +21,7 @@ from hil.ci.collecting import collect
 from hil.ci.conclusion import CiVerdict, conclude
 from hil.ci.event import read_event
 from hil.ci.limits import Counting
-from hil.ci.plan import EMULATED_JOB, INSTRUCTION_COST, CiPlan, plan_event, read_strictly, write_plan
+from hil.ci.plan import EMULATED_JOB, INSTRUCTION_COST, CiPlan, plan_event, read_plan_of, write_plan
 from hil.cli.app import run_command
 from hil.store import RunDirectory
 from hil.virtual.emulator.chips import COUNTING
@@ -208,4 +208,4 @@ def test_a_job_that_left_nothing_fails(legs: Path) -> None:
 def test_the_comment_reads_its_plan(tmp_path: Path) -> None:
     """Its job is one of ours to whoever reads an artefact as a stranger's."""
     write_plan(a_plan(emulated=True, compare=True), tmp_path / "plan.json")
-    assert read_strictly(tmp_path / "plan.json", HEAD).targets_of(EMULATED_JOB) == COUNTING
+    assert read_plan_of(tmp_path / "plan.json", HEAD).targets_of(EMULATED_JOB) == COUNTING

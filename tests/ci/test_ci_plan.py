@@ -297,7 +297,7 @@ def test_a_plan_survives_the_disk(tmp_path: Path) -> None:
     write_plan(plan, tmp_path / "plan.json")
     assert read_plan(tmp_path / "plan.json") == plan
     (tmp_path / "plan.json").write_text('{"schema": 2}')
-    with pytest.raises(ConfigError, match="not a plan of format 1"):
+    with pytest.raises(ConfigError, match="no plan of format 1"):
         read_plan(tmp_path / "plan.json")
 
 
