@@ -19,7 +19,7 @@ from hil.ci import artefact, comment_page, conclusion, summary
 from hil.ci.acceptance import find_acceptance
 from hil.ci.comment import comment
 from hil.ci.conclusion import CiVerdict, conclude
-from hil.ci.event_issues import speak
+from hil.ci.event_issues import sync
 from hil.ci.github_run import attempts_by_run
 from hil.ci.limits import TOOL, Counting, limits_that_count, project_at
 from hil.ci.plan import CiPlan, read_plan
@@ -260,7 +260,7 @@ def issues_command(trend: Path, report_url: str) -> None:
     server = os.environ.get("GITHUB_SERVER_URL") or "https://github.com"
     found = _read_trend(trend)
     try:
-        done = speak(github_of_job(token), found, report_url, server)
+        done = sync(github_of_job(token), found, report_url, server)
     except HilError as error:
         done = [f"the issues of the nights' events are not up to date: {error}"]
     lines = done or ["no event is open, so no issue was opened"]
