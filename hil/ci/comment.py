@@ -207,11 +207,11 @@ def download(github: GitHub, run: WorkflowRun) -> bytes:
     found = find_artefact(github, run)
     if found is None:
         raise ConfigError("the run left no artefact “verdict”, or it has expired.")
-    size = found.get("size_in_bytes")
-    if not isinstance(size, int) or size > artefact.MOST_ZIP_BYTES:
-        raise ConfigError(f"the artefact has {size} B, and at most {artefact.MOST_ZIP_BYTES:,} are read.")
+    if found.size_in_bytes > artefact.MOST_ZIP_BYTES:
+        most = f"{artefact.MOST_ZIP_BYTES:,}"
+        raise ConfigError(f"the artefact has {found.size_in_bytes} B, and at most {most} are read.")
     try:
-        return github.download(f"actions/artifacts/{found['id']}/zip", artefact.MOST_ZIP_BYTES)
+        return github.download(f"actions/artifacts/{found.id}/zip", artefact.MOST_ZIP_BYTES)
     except TooLarge as error:
         raise ConfigError(error.sentence) from error
     except Refused as error:

@@ -13,10 +13,12 @@ from datetime import date, timedelta
 from hashlib import sha256
 from typing import Any
 
+from msgspec import Struct
+
 from hil.base.errors import ConfigError
 from hil.base.untrusted import fenced, markdown, visible
 from hil.ci.github import GitHub
-from hil.ci.github_run import BOT, COMMIT
+from hil.ci.github_run import BOT, COMMIT, User
 from hil.history.nightly.event_lines import change_words, open_words
 
 LABEL = "hil:event"
@@ -40,6 +42,13 @@ class _Place:
         return abs(self.night - other.night) <= SHIFT and shared >= _LEAST_SHARED
 
 
+class _Issue(Struct, frozen=True):
+    number: int
+    state: str
+    user: User | None = None
+    body: str | None = None
+
+
 def sync(github: GitHub, trend: object, report_url: str, server: str) -> list[str]:
     """Open, update and close the issues of a trend.json's events; return a line for each thing done.
 
@@ -51,37 +60,38 @@ def sync(github: GitHub, trend: object, report_url: str, server: str) -> list[st
         RigError: GitHub refuses, or does not answer.
     """
     events = _read(trend)
-    known = [*_issues(github, "open"), *_issues(github, "closed")]
+    known = list(_issues(github))
     done, new = [], []
     for place, event in events:
         issue = next((one for where, one in known if place.is_of(where)), None)
         page = _page(place, event, report_url, f"{server}/{github.repository}")
-        if issue and issue["state"] == "open":
+        if issue and issue.state == "open":
             done.append(_update(github, event, issue, page))
         elif issue is None and event.get("state", "open") == "open":
             new.append({"title": visible(event["headline"], 200), "body": page, "labels": [LABEL]})
     for asked in new[:MOST_NEW]:
-        done.append(f"issue #{github.post('issues', asked)['number']} opened: {asked['title']}")
+        number = github.post("issues", asked, _Issue).number
+        done.append(f"issue #{number} opened: {asked['title']}")
     return done
 
 
-def _update(github: GitHub, event: Mapping[str, Any], issue: Mapping[str, Any], page: str) -> str:
-    where, state = f"issues/{issue['number']}", markdown(open_words(event))
+def _update(github: GitHub, event: Mapping[str, Any], issue: _Issue, page: str) -> str:
+    where, state = f"issues/{issue.number}", markdown(open_words(event))
     if event.get("state", "open") != "open":
         github.patch(where, {"body": page, "state": "closed", "state_reason": "completed"})
         github.post(f"{where}/comments", {"body": f"It is over: {state}."})
-        return f"issue #{issue['number']} closed: {state}"
-    if str(issue["body"]).split() == page.split():
-        return f"issue #{issue['number']} says so"
+        return f"issue #{issue.number} closed: {state}"
+    if (issue.body or "").split() == page.split():
+        return f"issue #{issue.number} says so"
     github.patch(where, {"body": page})
-    return f"issue #{issue['number']} brought up to date"
+    return f"issue #{issue.number} brought up to date"
 
 
-def _issues(github: GitHub, state: str) -> Iterator[tuple[_Place, Mapping[str, Any]]]:
-    for stored in github.pages("issues", labels=LABEL, state=state):
-        marker, author = _MARKER.match(str(stored.get("body"))), (stored.get("user") or {}).get("login")
-        if author == BOT and marker:
-            yield _Place(date.fromisoformat(marker[1]), frozenset(marker[2].split(","))), stored
+def _issues(github: GitHub) -> Iterator[tuple[_Place, _Issue]]:
+    for issue in github.pages("issues", _Issue, labels=LABEL, state="all"):
+        marker = _MARKER.match(issue.body or "")
+        if issue.user == User(BOT) and marker:
+            yield _Place(date.fromisoformat(marker[1]), frozenset(marker[2].split(","))), issue
 
 
 def _read(trend: object) -> list[tuple[_Place, Mapping[str, Any]]]:

@@ -7,20 +7,22 @@ has it.
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+import msgspec
 import requests
 from requests.auth import AuthBase
 
 import hil
 from hil.base.errors import ConfigError, RigError
 
+T = TypeVar("T")
 DEFAULT_API = "https://api.github.com"
 ATTEMPTS = 4
 MOST_WAIT_S = 120.0  # altogether, for a rate limit or a server that is down
@@ -66,23 +68,22 @@ class GitHub:
                 next_step=f"set GITHUB_API_URL to an address with https, such as {DEFAULT_API}.",
             )
 
-    def get(self, path: str, parameters: Mapping[str, Any] | None = None) -> Any:
-        """Return what is at ``path`` of the repository, or of the API where it starts with "/".
+    def get(self, path: str, kind: type[T], **parameters: Any) -> T:
+        """Return what is at ``path`` of the repository, as a ``kind``, which has the keys that are wanted.
 
         Raises:
             Refused: GitHub says no.
-            RigError: GitHub does not answer, or with no JSON.
+            RigError: GitHub does not answer, or with something else.
         """
-        return self._json("GET", path, parameters=parameters)
+        return self._json("GET", path, kind, parameters=parameters)
 
-    def pages(self, path: str, key: str = "", **parameters: Any) -> Iterator[dict[str, Any]]:
+    def pages(self, path: str, kind: type[T], key: str = "", **parameters: Any) -> Iterator[T]:
         """Yield the objects of a list, page by page; ``key`` is where an answer has it. Raises as get()."""
+        listed: Any = dict[str, Any] if key else list[kind]  # type: ignore[valid-type]
         for page in range(1, MOST_PAGES + 1):
-            answer = self.get(path, {**parameters, "per_page": PAGE_SIZE, "page": page})
-            found = answer.get(key) if key and isinstance(answer, dict) else answer
-            if not isinstance(found, list):
-                raise RigError(f"GitHub's answer to {path} is no list.", next_step=_LATER)
-            yield from (one for one in found if isinstance(one, dict))
+            answer = self.get(path, listed, **parameters, per_page=PAGE_SIZE, page=page)
+            found = _as(list[kind], answer.get(key), path) if key else answer  # type: ignore[valid-type]
+            yield from found
             if len(found) < PAGE_SIZE:
                 return
         raise RigError(
@@ -90,13 +91,13 @@ class GitHub:
             next_step="that is more than this command looks through.",
         )
 
-    def post(self, path: str, body: Mapping[str, Any]) -> Any:
+    def post(self, path: str, body: Mapping[str, Any], kind: type[T] = dict) -> T:  # type: ignore[assignment]
         """Create something; never twice: an answer that is lost is for the caller to look into."""
-        return self._json("POST", path, body=body, attempts=1)
+        return self._json("POST", path, kind, body=body, attempts=1)
 
-    def patch(self, path: str, body: Mapping[str, Any]) -> Any:
+    def patch(self, path: str, body: Mapping[str, Any]) -> None:
         """Change something; raises as get()."""
-        return self._json("PATCH", path, body=body)
+        self._json("PATCH", path, dict, body=body)
 
     def delete(self, path: str) -> None:
         """Delete something; raises as get()."""
@@ -118,16 +119,18 @@ class GitHub:
         self,
         method: str,
         path: str,
+        kind: type[T],
         *,
         parameters: Mapping[str, Any] | None = None,
         body: Mapping[str, Any] | None = None,
         attempts: int = ATTEMPTS,
-    ) -> Any:
+    ) -> T:
         _, content = self._ask(method, path, parameters, body, attempts, ok=(200, 201, 202))
         try:
-            return json.loads(content)
-        except (ValueError, RecursionError) as error:
+            stored = msgspec.json.decode(content)
+        except (msgspec.DecodeError, RecursionError) as error:
             raise RigError(f"GitHub's answer to {path} is no JSON.", next_step=_LATER) from error
+        return _as(kind, stored, path)
 
     def _ask(
         self,
@@ -138,7 +141,7 @@ class GitHub:
         attempts: int,
         ok: tuple[int, ...],
     ) -> tuple[requests.Response, bytes]:
-        own = path if path.startswith("/") else f"/repos/{self.repository}/{path}"
+        own = f"/repos/{self.repository}/{path}"
         url, what = self.api.rstrip("/") + own, f"{method} {own}"
         more = {"params": parameters, "json": body}
         answer, content = self._retried(method, url, what, attempts, MOST_ANSWER_BYTES, self.token, **more)
@@ -187,6 +190,17 @@ class GitHub:
 
 
 _LATER = "run the job again; https://www.githubstatus.com/ tells whether GitHub is well."
+
+
+def _as(kind: type[T], stored: object, path: str) -> T:
+    """Return an answer as a ``kind``. Raises RigError, which says what is missing or of another type."""
+    try:
+        return msgspec.convert(stored, kind)
+    except msgspec.ValidationError as error:
+        raise RigError(
+            f"GitHub's answer to {path} is not what its API says: {error}.",
+            next_step=f"run the job again; GITHUB_API_URL must be GitHub's API of {API_VERSION} or later.",
+        ) from error
 
 
 def _way_out(status: int) -> str:
@@ -281,8 +295,10 @@ def _number(text: str | None) -> float:
 
 def _said(content: bytes) -> str:
     """Return GitHub's own short word for a refusal."""
-    try:
-        message = json.loads(content).get("message")
-    except (ValueError, AttributeError, RecursionError):
-        return ""
-    return f" ({message[:120]})" if isinstance(message, str) else ""
+    with suppress(msgspec.MsgspecError, RecursionError):
+        return f" ({msgspec.json.decode(content, type=_Refusal).message[:120]})"
+    return ""
+
+
+class _Refusal(msgspec.Struct):
+    message: str

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from hil.base.errors import ConfigError, RigError
+from msgspec import Struct
+
+from hil.base.errors import ConfigError
 from hil.ci.github import GitHub
 
 WORKFLOW = ".github/workflows/pr.yml"
@@ -32,35 +33,109 @@ JOB_NAMES: Mapping[str, str] = {
     "Wait for racks": "patience",
     "Give up": "give-up",
 }
-_VERSION = "check GITHUB_API_URL: it must be GitHub's API of 2022-11-28 or later."
 _WORST = ("failure", "cancelled", "success", "skipped")  # of a matrix's jobs the first counts
 
 
-@dataclass(frozen=True)
-class WorkflowRun:
-    """One attempt of a run of pr.yml, ended; ``head_repository`` is "" where the fork has been deleted."""
+class Repository(Struct, frozen=True):
+    full_name: str | None = None
+
+
+class User(Struct, frozen=True):
+    login: str = ""
+
+
+class _Author(Struct, frozen=True):
+    name: str | None = None
+
+
+class _HeadCommit(Struct, frozen=True):
+    message: str | None = None
+    author: _Author | None = None
+
+
+class Label(Struct, frozen=True):
+    name: str
+
+
+class Side(Struct, frozen=True):
+    """A branch of a pull request; ``repo`` is None where the fork has been deleted."""
+
+    sha: str
+    ref: str = ""
+    repo: Repository | None = None
+
+
+class WorkflowRun(
+    Struct,
+    frozen=True,
+    rename={
+        "run_id": "id", "number": "run_number", "attempt": "run_attempt", "head": "head_sha",
+        "url": "html_url", "created_utc": "created_at", "started_utc": "run_started_at",
+    },
+):  # fmt: skip
+    """A run; ``started_utc`` is of its newest attempt, as GitHub writes moments."""
 
     run_id: int
     number: int
     attempt: int
     event: str
+    status: str
+    path: str
     head: str
-    head_branch: str
-    head_repository: str
-    conclusion: str
     url: str
-    started_utc: str  # of this attempt, as GitHub writes moments
-    title: str = ""  # of the head's commit, and who wrote it: anybody's words
-    author: str = ""
+    repository: Repository
+    created_utc: str
+    started_utc: str
+    head_branch: str | None = None
+    head_repository: Repository | None = None
+    conclusion: str | None = None
+    head_commit: _HeadCommit | None = None
+
+    @property
+    def is_of_pull_request(self) -> bool:
+        """Whether it is a run of pr.yml for a pull request."""
+        return self.path.partition("@")[0] == WORKFLOW and self.event == "pull_request"
+
+    @property
+    def title(self) -> str:
+        """The title of the head's commit: anybody's words, as its author's name is."""
+        return ((self.head_commit and self.head_commit.message) or "").partition("\n")[0]
+
+    @property
+    def author(self) -> str:
+        return (self.head_commit and self.head_commit.author and self.head_commit.author.name) or ""
 
 
-@dataclass(frozen=True)
-class PullRequest:
-    """``base`` is a commit of the branch that it is to be merged into."""
-
+class PullRequest(Struct, frozen=True):
     number: int
-    head: str
-    base: str = ""
+    state: str
+    head: Side
+    base: Side
+    labels: tuple[Label, ...] = ()
+    user: User | None = None
+    body: str | None = None
+
+
+class Comment(Struct, frozen=True):
+    id: int
+    user: User | None = None
+    body: str | None = None
+
+    def is_by(self, login: str) -> bool:
+        return self.user is not None and self.user.login == login
+
+
+class Artefact(Struct, frozen=True):
+    id: int
+    name: str
+    size_in_bytes: int
+    created_at: str
+    expired: bool = False
+
+
+class _Job(Struct, frozen=True):
+    name: str
+    conclusion: str | None = None
 
 
 @dataclass(frozen=True)
@@ -73,34 +148,14 @@ class Jobs:
 
 def read_run(github: GitHub, run_id: int) -> WorkflowRun:
     """Return the run. Raises ConfigError where it is of another workflow or has not ended; RigError."""
-    stored = github.get(f"actions/runs/{run_id}")
-    try:
-        path, status = str(stored["path"]).partition("@")[0], str(stored["status"])
-        home = str(stored["repository"]["full_name"])
-        head_repository = (stored.get("head_repository") or {}).get("full_name") or ""
-        commit = stored.get("head_commit") or {}
-        run = WorkflowRun(
-            run_id=int(stored["id"]),
-            number=int(stored["run_number"]),
-            attempt=int(stored["run_attempt"]),
-            event=str(stored["event"]),
-            head=str(stored["head_sha"]),
-            head_branch=str(stored.get("head_branch") or ""),
-            head_repository=str(head_repository),
-            conclusion=str(stored["conclusion"] or ""),
-            url=str(stored["html_url"]),
-            started_utc=str(stored["run_started_at"]),
-            title=str(commit.get("message") or "").partition("\n")[0],
-            author=str((commit.get("author") or {}).get("name") or ""),
-        )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise RigError(f"GitHub's answer on the run {run_id} lacks {error!r}.", next_step=_VERSION) from error
+    run = github.get(f"actions/runs/{run_id}", WorkflowRun)
+    path, home = run.path.partition("@")[0], run.repository.full_name or ""
     if path != WORKFLOW or home.lower() != github.repository.lower() or not COMMIT.fullmatch(run.head):
         raise ConfigError(
             f"the run {run_id} is of {path!r} in {home!r}, and not of {WORKFLOW} in {github.repository}.",
             next_step="name a run of that workflow.",
         )
-    if status != "completed":
+    if run.status != "completed":
         raise ConfigError(f"the run {run_id} has not ended yet.", next_step="wait until it has.")
     return run
 
@@ -110,15 +165,11 @@ def attempts_by_run(github: GitHub, head: str) -> dict[int, int]:
 
     A run whose jobs were all skipped, as for an edited title, is left out. Raises RigError.
     """
-    listed = github.pages("actions/runs", "workflow_runs", head_sha=head, event="pull_request")
+    listed = github.pages("actions/runs", WorkflowRun, "workflow_runs", head_sha=head, event="pull_request")
     return {
-        one["id"]: int(one.get("run_attempt") or 1)
-        for one in listed
-        if str(one.get("path")).partition("@")[0] == WORKFLOW
-        and one.get("head_sha") == head
-        and one.get("event") == "pull_request"
-        and isinstance(one.get("id"), int)
-        and one.get("conclusion") != SKIPPED
+        run.run_id: run.attempt
+        for run in listed
+        if run.is_of_pull_request and run.head == head and run.conclusion != SKIPPED
     }
 
 
@@ -128,9 +179,11 @@ def read_jobs(github: GitHub, run: WorkflowRun) -> Jobs:
     Where nothing had to be measured the plan's job says the verdict, and its own job is skipped.
     """
     verdicts: list[str] = []
-    others = dict.fromkeys(JOB_NAMES.values(), "skipped")
-    for job in github.pages(f"actions/runs/{run.run_id}/attempts/{run.attempt}/jobs", "jobs"):
-        name, conclusion = str(job.get("name")).removeprefix(CALLER), _known(str(job.get("conclusion") or ""))
+    others = dict.fromkeys(JOB_NAMES.values(), SKIPPED)
+    for job in github.pages(f"actions/runs/{run.run_id}/attempts/{run.attempt}/jobs", _Job, "jobs"):
+        name = job.name.removeprefix(CALLER)
+        # as `needs` has it: timed_out, stale and whatever comes are failures
+        conclusion = job.conclusion if job.conclusion in _WORST else "failure"
         if name == VERDICT_JOB:
             verdicts.append(conclusion)
         for shown, needed in JOB_NAMES.items():
@@ -138,28 +191,21 @@ def read_jobs(github: GitHub, run: WorkflowRun) -> Jobs:
                 others[needed] = min(others[needed], conclusion, key=_WORST.index)
     # a fork may call two jobs so; the worse of them counts, as it does for the required check
     verdict = min(verdicts, key=_WORST.index, default="")
-    return Jobs(others["plan"] if verdict == "skipped" else verdict, others)
+    return Jobs(others["plan"] if verdict == SKIPPED else verdict, others)
 
 
-def _known(conclusion: str) -> str:
-    """Return a conclusion as `needs` would have it: timed_out, stale and whatever comes are failures."""
-    return conclusion if conclusion in _WORST else "failure"
-
-
-def find_artefact(github: GitHub, run: WorkflowRun) -> Mapping[str, Any] | None:
+def find_artefact(github: GitHub, run: WorkflowRun) -> Artefact | None:
     """Return the newest artefact "verdict" that this attempt of the run left and that is still there.
 
     Those of earlier attempts stay in the list; what they say is of another verdict. Raises RigError.
     """
+    listed = github.pages(f"actions/runs/{run.run_id}/artifacts", Artefact, "artifacts", name=ARTEFACT)
     found = [
         one
-        for one in github.pages(f"actions/runs/{run.run_id}/artifacts", "artifacts", name=ARTEFACT)
-        if one.get("name") == ARTEFACT
-        and not one.get("expired")
-        and isinstance(one.get("id"), int)
-        and str(one.get("created_at") or "") >= run.started_utc
+        for one in listed
+        if one.name == ARTEFACT and not one.expired and one.created_at >= run.started_utc
     ]
-    return max(found, key=lambda one: int(one["id"]), default=None)
+    return max(found, key=lambda one: one.id, default=None)
 
 
 def find_pull_requests(github: GitHub, run: WorkflowRun) -> tuple[PullRequest, ...]:
@@ -167,28 +213,21 @@ def find_pull_requests(github: GitHub, run: WorkflowRun) -> tuple[PullRequest, .
 
     GitHub leaves the run's own list empty for forks, and the artefact says what the fork wants.
     """
-    if not (run.head_repository and run.head_branch):
+    origin = (run.head_repository and run.head_repository.full_name) or ""
+    if not (origin and run.head_branch):
         return ()
-    owner = run.head_repository.partition("/")[0]
-    listed = github.pages("pulls", state="open", head=f"{owner}:{run.head_branch}")
+    listed = github.pages(
+        "pulls", PullRequest, state="open", head=f"{origin.partition('/')[0]}:{run.head_branch}"
+    )
     return tuple(
-        PullRequest(int(one["number"]), run.head, str((one.get("base") or {}).get("sha") or ""))
+        one
         for one in listed
-        if _has_head(one, run)
+        if (one.head.ref, one.head.sha) == (run.head_branch, run.head)
+        and ((one.head.repo and one.head.repo.full_name) or "").lower() == origin.lower()
     )
 
 
 def still_open_at(github: GitHub, pull_request: PullRequest) -> bool:
     """Return whether the pull request is open and has the head that was measured, now. Raises RigError."""
-    stored = github.get(f"pulls/{pull_request.number}")
-    head = stored.get("head") if isinstance(stored, dict) else None
-    return isinstance(head, dict) and stored.get("state") == "open" and head.get("sha") == pull_request.head
-
-
-def _has_head(stored: Mapping[str, Any], run: WorkflowRun) -> bool:
-    head = stored.get("head")
-    if not isinstance(head, dict) or not isinstance(stored.get("number"), int):
-        return False
-    origin = (head.get("repo") or {}).get("full_name") or ""
-    same_place = origin.lower() == run.head_repository.lower() and head.get("ref") == run.head_branch
-    return same_place and head.get("sha") == run.head
+    now = github.get(f"pulls/{pull_request.number}", PullRequest)
+    return (now.state, now.head.sha) == ("open", pull_request.head.sha)

@@ -13,10 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hil.base.errors import RigError
+from msgspec import Struct
+
 from hil.base.untrusted import terminal
 from hil.ci.github import GitHub, Refused
-from hil.ci.github_run import BOT, PullRequest, WorkflowRun, still_open_at
+from hil.ci.github_run import BOT, Comment, PullRequest, WorkflowRun, still_open_at
 
 CHECK = "hil"
 _MOST_TITLE = 250  # GitHub cuts titles beyond 255
@@ -27,9 +28,7 @@ _MOST_OF_A_TITLE = 60  # characters
 _MARKER = re.compile(
     r"<!-- hil-verdict run=(\d{1,18}) number=(\d{1,12}) attempt=(\d{1,6}) head=([0-9a-f]{40}) -->(?=\r?\n|\Z)"
 )
-_WRITES = 3
 _GAVE_WAY = "_The newest verdict is in another comment of this pull request._"
-_Comment = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -65,67 +64,33 @@ def write(github: GitHub, mine: Marker, pull_request: PullRequest, body: str, *,
     Raises:
         RigError: GitHub refuses, or does not answer.
     """
-    own, where = _own_login(github), f"issues/{pull_request.number}/comments"
-    for attempt in range(1, _WRITES + 1):
-        if not still_open_at(github, pull_request):
-            return f"#{pull_request.number} has a newer head or is closed by now, so nothing is written."
-        ours = _ours(github, where, own)
-        if ours and mine.is_older_than(ours[0][0]):
-            return f"#{pull_request.number} has a comment of a newer run, so nothing is written."
-        try:
-            if ours:
-                _patch(github, ours[0][1], body)
-                _give_way(github, ours[1:])
-                return f"#{pull_request.number}: comment brought up to date."
-            if not first:
-                return f"#{pull_request.number}: nothing was measured, and no comment is there to renew."
-            github.post(where, {"body": body})
-            # another job may have written one between our look and our own
-            _give_way(github, _ours(github, where, own)[1:])
-        except RigError as error:  # it may have arrived all the same, or be deleted: look again
-            final = isinstance(error, Refused) and error.status < 500 and error.status != 404
-            if final or attempt == _WRITES:
-                raise
-        else:
-            return f"#{pull_request.number}: comment written."
-    raise AssertionError("unreachable")
+    where = f"issues/{pull_request.number}/comments"
+    if not still_open_at(github, pull_request):
+        return f"#{pull_request.number} has a newer head or is closed by now, so nothing is written."
+    ours = _ours(github, where)
+    if ours and mine.is_older_than(ours[0][0]):
+        return f"#{pull_request.number} has a comment of a newer run, so nothing is written."
+    if not (ours or first):
+        return f"#{pull_request.number}: nothing was measured, and no comment is there to renew."
+    if ours:
+        github.patch(f"issues/comments/{ours[0][1].id}", {"body": body})
+    else:
+        github.post(where, {"body": body})
+    for marker, one in _ours(github, where)[1:]:  # two jobs that write at once leave two
+        text = f"{marker}\n{_GAVE_WAY}\n"
+        if (one.body or "").split() != text.split():
+            github.patch(f"issues/comments/{one.id}", {"body": text})
+    return f"#{pull_request.number}: comment {'brought up to date' if ours else 'written'}."
 
 
-def _ours(github: GitHub, where: str, own: str) -> list[tuple[Marker, _Comment]]:
-    """Return the comments that we wrote, that of the newest run first."""
+def _ours(github: GitHub, where: str) -> list[tuple[Marker, Comment]]:
+    """Return the comments that a job wrote, that of the newest run first."""
     found = [
         (marker, one)
-        for one in github.pages(where)
-        if _is_by(one, own) and (marker := find_marker(str(one.get("body") or "")))
+        for one in github.pages(where, Comment)
+        if one.is_by(BOT) and (marker := find_marker(one.body or ""))
     ]
     return sorted(found, key=lambda pair: (pair[0].number, pair[0].attempt), reverse=True)
-
-
-def _give_way(github: GitHub, older: list[tuple[Marker, _Comment]]) -> None:
-    """Take the verdict out of comments beside the newest: two jobs that wrote at once leave two."""
-    for marker, one in older:
-        body = f"{marker}\n{_GAVE_WAY}\n"
-        if str(one["body"]).split() != body.split():
-            _patch(github, one, body)
-
-
-def _patch(github: GitHub, one: _Comment, body: str) -> None:
-    github.patch(f"issues/comments/{int(one['id'])}", {"body": body})
-
-
-def _own_login(github: GitHub) -> str:
-    """Return as whom the token writes; the token of a job may not ask, and is the bot's."""
-    try:
-        return str(github.get("/user")["login"])
-    except Refused as error:
-        if error.status in (401, 403, 404):
-            return BOT
-        raise
-
-
-def _is_by(one: _Comment, login: str) -> bool:
-    user = one.get("user")
-    return isinstance(user, dict) and user.get("login") == login
 
 
 def post_check(github: GitHub, run: WorkflowRun, facts: Mapping[str, Any]) -> str:
@@ -177,12 +142,23 @@ def describe_attempts(github: GitHub, head: str, counts: Mapping[int, int], run_
 
 def _titles(github: GitHub, head: str) -> dict[str, str]:
     """Return how each attempt ended, in the first words of its check's title, by the check's external id."""
-    listed = github.pages(f"commits/{head}/check-runs", "check_runs", check_name=CHECK, filter="all")
+    path = f"commits/{head}/check-runs"
+    listed = github.pages(path, _Check, "check_runs", check_name=CHECK, filter="all")
     return {
-        str(one.get("external_id")): terminal(title.partition(":")[0], _MOST_OF_A_TITLE)
-        for one in sorted(listed, key=lambda one: int(one["id"]))
-        if (title := str((one.get("output") or {}).get("title") or ""))
+        one.external_id: terminal(one.output.title.partition(":")[0], _MOST_OF_A_TITLE)
+        for one in sorted(listed, key=lambda one: one.id)
+        if one.external_id and one.output.title
     }
+
+
+class _Output(Struct, frozen=True):
+    title: str | None = None
+
+
+class _Check(Struct, frozen=True):
+    id: int
+    output: _Output
+    external_id: str | None = None
 
 
 def _sentence(ended: Sequence[str]) -> str:

@@ -12,12 +12,12 @@ with a reason.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
-from hil.base.errors import ConfigError, RigError
+from msgspec import Struct
+
+from hil.base.errors import ConfigError
 from hil.base.yamlvalue import did_you_mean
 from hil.boards.firmware.build import IMAGE_TARGETS
 from hil.ci.github import GitHub
@@ -29,50 +29,30 @@ POLL_S = 60.0  # a job's token has 1,000 requests an hour
 _WAITS = ("queued", "pending", "requested")  # a job that waits for a person's approval is "waiting"
 
 
-@dataclass(frozen=True)
-class Job:
-    """A job of a run; ``chip`` is the chip of its rack, "" on GitHub's own machines."""
+class Job(Struct, frozen=True, rename={"created": "created_at", "ended": "completed_at"}):
+    """A job of a run, as GitHub lists it."""
 
-    chip: str
     status: str
-    has_runner: bool
     created: datetime
-    ended: datetime | None
+    labels: tuple[str, ...] = ()
+    runner_id: int | None = None
+    ended: datetime | None = None
+
+    @property
+    def chip(self) -> str:
+        """The chip of its rack, "" on GitHub's own machines."""
+        chips = [chip for chip in IMAGE_TARGETS if chip in self.labels and "self-hosted" in self.labels]
+        return chips[0] if chips else ""
 
     @property
     def waited_in_vain(self) -> timedelta:
         """How long it waited where it ended without a runner, else nothing."""
-        return self.ended - self.created if self.ended and not self.has_runner else timedelta()
+        return self.ended - self.created if self.ended and not self.runner_id else timedelta()
 
 
 def jobs_of(github: GitHub, run_id: int, attempt: int) -> tuple[Job, ...]:
     """Return the jobs that GitHub has made for an attempt of a run so far. Raises RigError."""
-    path = f"actions/runs/{run_id}/attempts/{attempt}/jobs"
-    try:
-        return tuple(_job(stored) for stored in github.pages(path, "jobs"))
-    except (KeyError, TypeError, ValueError) as error:
-        raise RigError(
-            f"GitHub's answer on the jobs of the run {run_id} lacks {error!r}.",
-            next_step="run the job again.",
-        ) from error
-
-
-def _job(stored: Mapping[str, Any]) -> Job:
-    labels = {str(label) for label in stored.get("labels") or ()}
-    chips = [chip for chip in IMAGE_TARGETS if chip in labels] if "self-hosted" in labels else []
-    ended = stored.get("completed_at")
-    return Job(
-        chip=chips[0] if chips else "",
-        status=str(stored["status"]),
-        has_runner=bool(stored.get("runner_id")),
-        created=_moment(stored["created_at"]),
-        ended=_moment(ended) if ended else None,
-    )
-
-
-def _moment(text: object) -> datetime:
-    found = datetime.fromisoformat(str(text))
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return tuple(github.pages(f"actions/runs/{run_id}/attempts/{attempt}/jobs", Job, "jobs"))
 
 
 def await_racks(
@@ -95,7 +75,7 @@ def await_racks(
 def _waiting(jobs: Iterable[Job]) -> dict[str, datetime]:
     """Return since when jobs wait for each chip's rack that has taken none of them."""
     found = list(jobs)
-    answered = {job.chip for job in found if job.has_runner}
+    answered = {job.chip for job in found if job.runner_id}
     since: dict[str, datetime] = {}
     for job in found:
         if job.chip and job.chip not in answered and job.status in _WAITS:

@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hil.base.errors import ConfigError, RigError
+from msgspec import Struct
+
+from hil.base.errors import ConfigError
 from hil.ci.event import Event, Targets
 from hil.ci.github import GitHub, Refused
 from hil.ci.github_run import PullRequest
@@ -34,19 +36,28 @@ class Diff:
     commits: int = 0
 
 
+class _Commit(Struct, frozen=True):
+    sha: str
+
+
+class _File(Struct, frozen=True):
+    filename: str
+    previous_filename: str = ""
+
+
+class _Comparison(Struct, frozen=True):
+    merge_base_commit: _Commit
+    files: tuple[_File, ...]
+    total_commits: int
+
+
 def read_diff(github: GitHub, pull_request: PullRequest) -> Diff:
     """Return the diff of a pull request, as GitHub has it. Raises RigError."""
-    stored = github.get(f"compare/{pull_request.base}...{pull_request.head}", {"per_page": 1})
-    try:
-        base, listed = str(stored["merge_base_commit"]["sha"]), stored["files"]
-        names = [str(one[key]) for one in listed for key in ("filename", "previous_filename") if one.get(key)]
-        commits = int(stored["total_commits"])
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise RigError(
-            f"GitHub's comparison for the pull request {pull_request.number} lacks {error!r}.",
-            next_step="run the job again.",
-        ) from error
-    return Diff(base, (*names, *[UNLISTED] * (len(listed) >= MOST_FILES)), commits)
+    commits = f"{pull_request.base.sha}...{pull_request.head.sha}"
+    found = github.get(f"compare/{commits}", _Comparison, per_page=1)
+    names = [name for one in found.files for name in (one.filename, one.previous_filename) if name]
+    unlisted = [UNLISTED] * (len(found.files) >= MOST_FILES)
+    return Diff(found.merge_base_commit.sha, (*names, *unlisted), found.total_commits)
 
 
 def hold_against(plan: CiPlan, diff: Diff, racks: Sequence[str]) -> CiPlan:
@@ -82,18 +93,21 @@ def _leg_of(own: Leg, plan: CiPlan, changes: Sequence[str]) -> Leg:
     return own if found.skip else replace(own, skip="")
 
 
+class _Content(Struct, frozen=True):
+    type: str
+    name: str
+    sha: str
+
+
 def check_limits(github: GitHub, head: str, folder: Path) -> None:
     """Raise ConfigError where a folder's limits are not the commit's, byte for byte; RigError."""
     try:
-        listed = github.get(f"contents/{FOLDER}", {"ref": head})
-        names = {str(one["name"]): str(one["sha"]) for one in listed if one["type"] == "file"}
+        listed = github.get(f"contents/{FOLDER}", tuple[_Content, ...], ref=head)
     except Refused as error:
         if error.status != 404:
             raise
-        names = {}
-    except (KeyError, TypeError) as error:
-        raise RigError(f"GitHub's answer on the limits of {head[:12]} lacks {error!r}.") from error
-    known = {name: sha for name, sha in names.items() if name.endswith(".yaml")}
+        listed = ()
+    known = {one.name: one.sha for one in listed if one.type == "file" and one.name.endswith(".yaml")}
     here = {path.name: _blob(path.read_bytes()) for path in folder.glob("*.yaml")}
     if other := sorted(name for name in known.keys() | here.keys() if known.get(name) != here.get(name)):
         raise ConfigError(f"the artefact's {FOLDER}/{other[0]} is not that of the commit {head[:12]}.")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -243,7 +244,8 @@ def test_a_head_that_has_moved_on_is_not_commented(rig: Rig) -> None:
     rig.state.add_pull(head=OTHER)
     assert "No open pull request has the head c0ffeec0ffee any more" in rig.comment()
     rig.state.add_pull()
-    moved: list[Answer] = [(200, {}, b'{"number": 7, "state": "open", "head": {"sha": "dddd"}}')]
+    pull = {"number": 7, "state": "open", "head": {"sha": OTHER}, "base": {"sha": HEAD}}
+    moved: list[Answer] = [(200, {}, json.dumps(pull).encode())]
     rig.state.trouble["GET /repos/example/hil/pulls/7"] = moved
     assert "#7 has a newer head or is closed by now" in rig.comment()
     assert rig.bodies == []
@@ -409,17 +411,14 @@ def test_a_token_that_may_not_write(rig: Rig) -> None:
 
 
 def test_a_comment_whose_answer_is_lost_is_not_written_twice(rig: Rig) -> None:
-    """GitHub wrote it and then answered 502: it is looked for again, and renewed."""
-    lost: list[Answer] = []
-    rig.state.before_write = lambda: lost or _lose(rig, lost)
+    """GitHub wrote it and then answered 502: the job fails, and where it is run again it finds the comment."""
+    rig.state.add_comment(f"{Marker(RUN, 10, 1, HEAD)}\nwritten", "nobody")
+    rig.state.trouble["POST /repos/example/hil/issues/7/comments"] = [(502, {}, b"")]
+    with pytest.raises(Refused, match="502"):
+        rig.comment()
+    rig.state.comments[7][0]["user"] = {"login": BOT}
     assert rig.comment() == "#7: comment brought up to date."
     assert len(rig.bodies) == 1
-
-
-def _lose(rig: Rig, lost: list[Answer]) -> None:
-    lost.append((502, {}, b""))
-    rig.state.add_comment(f"{Marker(RUN, 10, 1, HEAD)}\nwritten", BOT)
-    raise ConnectionError  # the handler's thread ends, and with it the connection
 
 
 def test_an_address_that_is_none_for_a_token() -> None:

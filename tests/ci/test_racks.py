@@ -36,15 +36,16 @@ def ago(minutes: float) -> datetime:
 
 
 def queued(minutes: float, chip: str = "esp32", status: str = "queued") -> Job:
-    return Job(chip, status, has_runner=False, created=ago(minutes), ended=None)
+    return Job(status, ago(minutes), ("self-hosted", "hil", chip))
 
 
 def measuring(minutes: float, chip: str = "esp32") -> Job:
-    return Job(chip, "in_progress", has_runner=True, created=ago(minutes), ended=None)
+    return Job("in_progress", ago(minutes), ("self-hosted", "hil", chip), runner_id=3)
 
 
 def over(waited: float, chip: str = "esp32", *, has_runner: bool = False) -> Job:
-    return Job(chip, "completed", has_runner, created=ago(waited), ended=NOW)
+    labels = ("self-hosted", "hil", chip)
+    return Job("completed", ago(waited), labels, runner_id=3 if has_runner else None, ended=NOW)
 
 
 def waited(*looks: list[Job]) -> tuple[tuple[str, ...], float]:
@@ -147,7 +148,7 @@ def test_jobs_are_read_as_github_lists_them() -> None:
         with pytest.raises(RigError, match="created_at"):
             jobs_of(GitHub(HOME, TOKEN, api), RUN, 1)
     assert [job.chip for job in jobs] == ["esp32c3"] * 3 + ["", ""]
-    assert [job.has_runner for job in jobs] == [False, False, True, False, False]
+    assert [bool(job.runner_id) for job in jobs] == [False, False, True, False, False]
     assert jobs[0].created == datetime(2026, 11, 20, 1, 0, tzinfo=UTC)
 
 

@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from msgspec import Struct
+
 from hil.base.errors import RigError
 from hil.ci.github import GitHub
 from hil.ci.runner import HOME
@@ -93,14 +95,21 @@ class RackHost:
         return RigError(sentence, next_step=_MEND.format(to=self.to))
 
 
+class _Runner(Struct, frozen=True):
+    id: int
+
+
+class _Registration(Struct, frozen=True):
+    runner: _Runner
+    encoded_jit_config: str
+
+
 def mint(github: GitHub, name: str, labels: Sequence[str], group_id: int) -> tuple[int, str]:
     """Register a runner for one job; return its id and the registration. Raises RigError."""
     asked = {"name": name, "runner_group_id": group_id, "labels": ["self-hosted", "hil", *labels]}
-    answer = github.post("actions/runners/generate-jitconfig", {**asked, "work_folder": "_work"})
-    try:
-        return int(answer["runner"]["id"]), str(answer["encoded_jit_config"])
-    except (KeyError, TypeError, ValueError):
-        raise RigError("GitHub's answer holds no registration.", next_step="try again.") from None
+    body = {**asked, "work_folder": "_work"}
+    made = github.post("actions/runners/generate-jitconfig", body, _Registration)
+    return made.runner.id, made.encoded_jit_config
 
 
 def serve_once(github: GitHub, host: RackHost, rack: str, labels: Sequence[str], group_id: int) -> str:
