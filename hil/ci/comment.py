@@ -28,15 +28,15 @@ from hil.ci.github_run import (
     Jobs,
     PullRequest,
     WorkflowRun,
-    attempts_by_run,
     find_artefact,
     find_pull_requests,
+    newest_run,
     read_jobs,
     read_run,
 )
 from hil.ci.limits import Counting, limits_that_count
 from hil.ci.plan import CiPlan, read_plan_of
-from hil.ci.publish import CHECK, Marker, describe_attempts, post_check, write
+from hil.ci.publish import CHECK, Marker, describe_attempt, post_check, write
 from hil.ci.verified import check_limits, hold_against, read_diff
 from hil.thresholds.loader import FOLDER
 
@@ -59,9 +59,8 @@ def comment(github: GitHub, run_id: int, *, head: str = "", dry_run: bool = Fals
         return (f"The run {run_id} is of no pull request, so nothing is written.",)
     if run.conclusion == WAITS:
         return (f"The run {run_id} waits for somebody's approval, so nothing is written.",)
-    counts = attempts_by_run(github, run.head)
-    others = [one for one in counts if one != run_id]
-    if any(one > run_id for one in others) or (others and run.conclusion == SKIPPED):
+    newest = newest_run(github, run.head)
+    if newest > run_id or (newest and run.conclusion == SKIPPED):
         return (
             f"Another run of {run.head[:12]} says it (a base or a title was edited): nothing is written.",
         )
@@ -71,7 +70,7 @@ def comment(github: GitHub, run_id: int, *, head: str = "", dry_run: bool = Fals
             f"No open pull request has the head {run.head[:12]} any more (a newer push, or closed), "
             "so nothing is written.",
         )
-    body, facts = page_of(github, run, found, counts)
+    body, facts = page_of(github, run, found)
     if dry_run:
         return (body, f"check {CHECK!r}: {facts['conclusion']}, {facts['headline']}")
     first = not _is_quiet(facts)
@@ -85,13 +84,8 @@ def _is_quiet(facts: Mapping[str, Any]) -> bool:
     return facts["conclusion"] == "success" and not measured and not facts["loosened"]
 
 
-def page_of(
-    github: GitHub, run: WorkflowRun, pulls: Sequence[PullRequest], counts: Mapping[int, int]
-) -> tuple[str, Mapping[str, Any]]:
-    """Return the comment's text, and what it is made of; ``counts`` are the attempts by run.
-
-    Raises RigError where GitHub does not answer.
-    """
+def page_of(github: GitHub, run: WorkflowRun, pulls: Sequence[PullRequest]) -> tuple[str, Mapping[str, Any]]:
+    """Return the comment's text, and what it is made of. Raises RigError where GitHub does not answer."""
     jobs = read_jobs(github, run)
     commits = f"{run.url.partition('/actions/')[0]}/commit/"
     source = Source(run_links(run.url), commits, run.title, run.author)
@@ -101,7 +95,7 @@ def page_of(
         except ConfigError as error:  # a red job says itself that something is wrong; a green one does not
             green = jobs.verdict == "success" or run.conclusion == "success"
             facts = without_verdict(run.head, error.sentence, source, is_green=green)
-        facts = {**facts, "attempts": describe_attempts(github, run.head, counts, run.run_id, run.attempt)}
+        facts = {**facts, "attempts": describe_attempt(run.attempt)}
         try:
             page = render(facts, "comment")
         except HilError as error:

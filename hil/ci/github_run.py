@@ -160,17 +160,14 @@ def read_run(github: GitHub, run_id: int) -> WorkflowRun:
     return run
 
 
-def attempts_by_run(github: GitHub, head: str) -> dict[int, int]:
-    """Return the runs of pr.yml that measure a commit of a pull request, and how many attempts each has had.
+def newest_run(github: GitHub, head: str) -> int:
+    """Return the newest run of pr.yml that measures a commit of a pull request, 0 where there is none.
 
-    A run whose jobs were all skipped, as for an edited title, is left out. Raises RigError.
+    A run whose jobs were all skipped, as for an edited title, measures nothing. Raises RigError.
     """
     listed = github.pages("actions/runs", WorkflowRun, "workflow_runs", head_sha=head, event="pull_request")
-    return {
-        run.run_id: run.attempt
-        for run in listed
-        if run.is_of_pull_request and run.head == head and run.conclusion != SKIPPED
-    }
+    measured = (one for one in listed if one.is_of_pull_request and one.conclusion != SKIPPED)
+    return max((one.run_id for one in measured if one.head == head), default=0)
 
 
 def read_jobs(github: GitHub, run: WorkflowRun) -> Jobs:

@@ -9,13 +9,10 @@ alone, and passes what is undecided. Source: GitHub's REST API, "Create a check 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from msgspec import Struct
-
-from hil.base.untrusted import terminal
 from hil.ci.github import GitHub, Refused
 from hil.ci.github_run import BOT, Comment, PullRequest, WorkflowRun, still_open_at
 
@@ -23,8 +20,6 @@ CHECK = "hil"
 _MOST_TITLE = 250  # GitHub cuts titles beyond 255
 _MOST_SUMMARY = 60_000
 _NO_RIGHT = (403, 404)
-_UNKNOWN = "without a verdict"
-_MOST_OF_A_TITLE = 60  # characters
 _MARKER = re.compile(
     r"<!-- hil-verdict run=(\d{1,18}) number=(\d{1,12}) attempt=(\d{1,6}) head=([0-9a-f]{40}) -->(?=\r?\n|\Z)"
 )
@@ -124,45 +119,7 @@ def _summary(facts: Mapping[str, Any]) -> str:
     return "\n".join([*first, *lines])[:_MOST_SUMMARY] or "    nothing had to be measured"
 
 
-def describe_attempts(github: GitHub, head: str, counts: Mapping[int, int], run_id: int, attempt: int) -> str:
-    """Return "Attempt 2 on this commit; attempt 1 ended UNDECIDED.", "" for the first attempt.
-
-    ``counts`` is what attempts_by_run() returns of ``head``.
-
-    Raises RigError where GitHub does not answer.
-    """
-    before = sorted(number for number in counts if number < run_id)
-    earlier = [(number, each) for number in before for each in range(1, counts[number] + 1)]
-    earlier += [(run_id, each) for each in range(1, attempt)]
-    if not earlier:
-        return ""
-    titles = _titles(github, head)
-    return _sentence([titles.get(f"{number}/{each}", _UNKNOWN) for number, each in earlier])
-
-
-def _titles(github: GitHub, head: str) -> dict[str, str]:
-    """Return how each attempt ended, in the first words of its check's title, by the check's external id."""
-    path = f"commits/{head}/check-runs"
-    listed = github.pages(path, _Check, "check_runs", check_name=CHECK, filter="all")
-    return {
-        one.external_id: terminal(one.output.title.partition(":")[0], _MOST_OF_A_TITLE)
-        for one in sorted(listed, key=lambda one: one.id)
-        if one.external_id and one.output.title
-    }
-
-
-class _Output(Struct, frozen=True):
-    title: str | None = None
-
-
-class _Check(Struct, frozen=True):
-    id: int
-    output: _Output
-    external_id: str | None = None
-
-
-def _sentence(ended: Sequence[str]) -> str:
-    numbers = [str(number) for number in range(1, len(ended) + 1)]
-    *most, last = numbers
-    named = f"attempts {', '.join(most)} and {last}" if most else f"attempt {last}"
-    return f"Attempt {len(ended) + 1} on this commit; {named} ended {', '.join(ended)}."
+def describe_attempt(number: int) -> str:
+    """Return what is to be known of a run that was run again, "" of the first attempt."""
+    more = "Each attempt measures anew; the run lists what the earlier attempts came to."
+    return f"Attempt {number} of this workflow run. {more}" if number > 1 else ""

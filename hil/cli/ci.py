@@ -179,7 +179,7 @@ def collect_leg(leg: str, out: Path | None, plan_path: Path, legs_path: Path) ->
     the way out. The output `report` is the folder of its report.
     """
     out = out or _out_of(plan_path)
-    folder = collect(out, leg, legs_path, os.environ)
+    folder = collect(out, leg, legs_path)
     click.echo(str(folder))
     write_outputs({"report": str(out.resolve() / "report")})
     said, path = ended.read(folder / ended.ENDED), folder / "summary.md"

@@ -20,10 +20,9 @@ from hil.ci.acceptance import find_acceptance
 from hil.ci.comment import comment
 from hil.ci.conclusion import CiVerdict, conclude
 from hil.ci.event_issues import sync
-from hil.ci.github_run import attempts_by_run
 from hil.ci.limits import TOOL, Counting, limits_that_count, project_at
 from hil.ci.plan import CiPlan, read_plan
-from hil.ci.publish import describe_attempts
+from hil.ci.publish import describe_attempt
 from hil.ci.racks import unanswered
 from hil.cli.ci_steps import (
     github_of_job,
@@ -140,7 +139,8 @@ def verdict_command(
         verdict = conclusion.without_limits(verdict, wrong)
     if verdict.acceptable:
         verdict = _accepted(plan, verdict)
-    verdict = replace(verdict, attempts=_attempts(plan))
+    attempt = os.environ.get("GITHUB_RUN_ATTEMPT", "")
+    verdict = replace(verdict, attempts=describe_attempt(int(attempt) if attempt.isdigit() else 1))
     say(summary.render(plan, verdict, os.environ))
     if os.environ.get("GITHUB_STEP_SUMMARY"):
         summarise(_page(plan, verdict, legs_path), whole="the artefacts leg-…")
@@ -185,21 +185,6 @@ def _accepted(plan: CiPlan, verdict: CiVerdict) -> CiVerdict:
         say(f"warning: nobody knows whether the regression is accepted: {error}\n")
         return verdict
     return conclusion.accept(verdict, found) if found else verdict
-
-
-def _attempts(plan: CiPlan) -> str:
-    """Return a sentence on earlier attempts; "" for the first attempt, and where GitHub does not say."""
-    token, run_id = os.environ.get("GITHUB_TOKEN", ""), os.environ.get("GITHUB_RUN_ID", "")
-    attempt = os.environ.get("GITHUB_RUN_ATTEMPT", "")
-    if not (token and run_id.isdigit() and attempt.isdigit() and plan.pull_request) or plan.folder:
-        return ""  # of a team's repository, which has no check `hil`, nothing tells how an attempt ended
-    try:
-        github = github_of_job(token)
-        counts = attempts_by_run(github, plan.head)
-        return describe_attempts(github, plan.head, counts, int(run_id), int(attempt))
-    except HilError as error:
-        say(f"warning: earlier attempts on this commit are unknown: {error}\n")
-        return ""
 
 
 def _page(plan: CiPlan, verdict: CiVerdict, legs_path: Path) -> str:

@@ -39,8 +39,7 @@ _GIT_DEADLINE_S = 10.0
 class Ended:
     """Why a command ended early. ``owner`` is whose fault it is: configuration, firmware, rig, or unknown.
 
-    ``commit`` is that of the project, "" outside of a repository. ``job`` is the job of GitHub or GitLab,
-    "" outside of one.
+    ``commit`` is that of the project, "" outside of a repository.
     """
 
     owner: str
@@ -48,7 +47,6 @@ class Ended:
     sentence: str
     next_step: str = ""
     commit: str = ""
-    job: str = ""
 
     @property
     def words(self) -> str:
@@ -93,12 +91,11 @@ def leave(out: Path, ended: Ended) -> None:
     Nothing is written where the disk takes nothing, and by hand where there is no such folder: nothing can
     lie in it that would be taken for this one's.
     """
-    job = job_of(os.environ)
-    facts = {**asdict(ended), "commit": _commit(), "job": job}
+    facts = {**asdict(ended), "commit": _commit()}
     texts = {key: visible(value, MOST_CHARACTERS) for key, value in facts.items() if isinstance(value, str)}
     stored = {"schema": SCHEMA, **facts, **texts}
     with suppress(OSError):
-        if job:
+        if os.environ.get("CI"):
             out.mkdir(parents=True, exist_ok=True)
         replace_file(out / ENDED, f"{json.dumps(stored, indent=2, ensure_ascii=False)}\n".encode())
 
@@ -138,14 +135,6 @@ def _parsed(content: bytes) -> Ended:
     if CODES.get(found.owner) != code or not found.sentence:
         raise ValueError("owner, exit code and sentence do not go together")
     return found
-
-
-def job_of(environment: Mapping[str, str]) -> str:
-    """Return the job of GitHub or GitLab that this process is of, attempt by attempt; "" outside of one."""
-    if environment.get("GITHUB_ACTIONS") == "true":
-        names = ("GITHUB_RUN_ID", "GITHUB_RUN_ATTEMPT", "GITHUB_JOB")
-        return "/".join(environment.get(name, "") for name in names)
-    return environment.get("CI_JOB_ID", "")
 
 
 def _commit() -> str:

@@ -175,7 +175,6 @@ class _Api(BaseHTTPRequestHandler):
             (r"POST issues/(\d+)/comments", lambda n: self._post(int(n), body)),
             (r"PATCH issues/comments/(\d+)", lambda n: self._patch(int(n), body)),
             (r"POST check-runs", lambda: self._check(body)),
-            (r"GET commits/(\w+)/check-runs", lambda head: self._checks_of(head, query)),
             (r"POST actions/runners/generate-jitconfig", lambda: self._register(body)),
             (r"DELETE actions/runners/(\d+)", self._unregister),
         )
@@ -291,15 +290,6 @@ class _Api(BaseHTTPRequestHandler):
             return _json({"message": "Resource not accessible by integration"}, 403)
         self.state.checks.append(asked)
         return _json({"id": 1 + len(self.state.checks)}, 201)
-
-    def _checks_of(self, head: str, query: dict[str, list[str]]) -> Answer:
-        """List the checks of a commit, the newest first."""
-        found = [
-            {"id": number, **one}
-            for number, one in enumerate(self.state.checks, start=2)
-            if (one["head_sha"], [one["name"]]) == (head, query["check_name"])
-        ]
-        return self._page(found[::-1], query, "check_runs")
 
     def _register(self, body: bytes) -> Answer:
         asked = json.loads(body)

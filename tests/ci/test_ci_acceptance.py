@@ -198,4 +198,4 @@ def test_the_required_job_asks_github(state: State, slower: Path, tmp_path: Path
         _drop_label(state)
         again = hil(*command, env={**env, "GITHUB_RUN_ATTEMPT": "2"})
         assert again.returncode == 1
-        assert "Attempt 2 on this commit; attempt 1 ended without a verdict." in again.stdout
+        assert "Attempt 2 of this workflow run." in again.stdout

@@ -116,7 +116,7 @@ def leave_cost(legs: Path, costs: Mapping[str, int]) -> None:
     words = ["cost", "--firmware", str(folder / "head"), "--base", str(folder / "base"), "--no-report"]
     parts = "sealed and (part=publish_qos0 or part=publish_qos1)"
     run_command([*words, "--suite", parts, "--out", str(folder / "out")])
-    (run,) = RunDirectory.list(collect(folder / "out", LEG, legs, {}).parent)
+    (run,) = RunDirectory.list(collect(folder / "out", LEG, legs).parent)
     change_info(run, git={"commit": HEAD, "dirty": False})  # this checkout's is another
 
 

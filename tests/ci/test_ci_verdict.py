@@ -279,13 +279,13 @@ def test_collecting_a_leg(tmp_path: Path) -> None:
     """The newest run goes where the artefact is made from, in place of what was collected before."""
     run_path = leave_run(tmp_path / "out").path
     (tmp_path / "out" / "latest").symlink_to(RUN_ID)
-    folder = collect(tmp_path / "out", "virtual", tmp_path / "legs", {})
+    folder = collect(tmp_path / "out", "virtual", tmp_path / "legs")
     assert folder == tmp_path / "legs" / "virtual" / RUN_ID
     assert virtual_leg(folder.parent).exit_code == ExitCode.PASS
     run_path.rename(run_path.parent / "newer")
     (tmp_path / "out" / "latest").unlink()
     (tmp_path / "out" / "latest").symlink_to("newer")
-    collect(tmp_path / "out", "virtual", tmp_path / "legs", {})
+    collect(tmp_path / "out", "virtual", tmp_path / "legs")
     assert [path.name for path in folder.parent.iterdir()] == ["newer"]
 
 
@@ -298,14 +298,14 @@ def test_a_leg_is_collected_without_links(tmp_path: Path) -> None:
     (run_path / "console" / "b1.log").symlink_to(tmp_path / "secret")
     (run_path / "console" / "loop").symlink_to(run_path)
     os.mkfifo(run_path / "console" / "pipe")
-    folder = collect(tmp_path / "out", "virtual", tmp_path / "legs", {})
+    folder = collect(tmp_path / "out", "virtual", tmp_path / "legs")
     assert list((folder / "console").iterdir()) == []
     assert virtual_leg(folder.parent).exit_code == ExitCode.PASS
     elsewhere = leave_run(tmp_path / "elsewhere").path
     (tmp_path / "out" / "latest").unlink()
     (tmp_path / "out" / "latest").symlink_to(elsewhere)
     with pytest.raises(RigError, match="points out of its folder"):
-        collect(tmp_path / "out", "virtual", tmp_path / "legs", {})
+        collect(tmp_path / "out", "virtual", tmp_path / "legs")
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../out", "/", "a/b"])
@@ -314,14 +314,14 @@ def test_a_leg_is_no_path(tmp_path: Path, name: str) -> None:
     leave_run(tmp_path / "out")
     (tmp_path / "out" / "latest").symlink_to(RUN_ID)
     with pytest.raises(ConfigError, match="is no name of a leg"):
-        collect(tmp_path / "out", name, tmp_path / "legs", {})
+        collect(tmp_path / "out", name, tmp_path / "legs")
     assert (tmp_path / "out" / RUN_ID).is_dir()
 
 
 def test_collecting_where_nothing_ran(tmp_path: Path) -> None:
     """No run, so the step fails and says whose words tell why."""
     with pytest.raises(RigError, match="the leg virtual left no run"):
-        collect(tmp_path, "virtual", tmp_path / "legs", {})
+        collect(tmp_path, "virtual", tmp_path / "legs")
 
 
 def test_the_summary_says_what_was_not_run(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def left(out: Path) -> dict[str, Any]:
 @pytest.fixture
 def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder for results, outside of any CI."""
-    for name in ("GITHUB_ACTIONS", "CI_JOB_ID"):
+    for name in ("GITHUB_ACTIONS", "CI"):
         monkeypatch.delenv(name, raising=False)
     return tmp_path
 
@@ -103,16 +103,16 @@ def test_a_command_that_is_killed_has_said_so_before(out: Path) -> None:
 
 
 def test_by_hand_no_folder_is_made_for_it(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A wrong path leaves no folder behind; in a job of GitLab there is one, and the job's number."""
+    """A wrong path leaves no folder behind; a job of GitHub or GitLab makes it."""
     ended.leave(out / "none", ended.ended_by(ConfigError("no.")))
     assert not (out / "none").exists()
-    monkeypatch.setenv("CI_JOB_ID", "4711")
+    monkeypatch.setenv("CI", "true")
     ended.leave(out / "some", ended.ended_by(ConfigError("no.")))
-    assert left(out / "some")["job"] == "4711"
+    assert left(out / "some")["owner"] == "configuration"
 
 
 WELL = {
-    "schema": 1, "owner": "rig", "exit_code": 3, "sentence": "no.", "next_step": "", "commit": "", "job": "",
+    "schema": 1, "owner": "rig", "exit_code": 3, "sentence": "no.", "next_step": "", "commit": "",
 }  # fmt: skip
 
 
