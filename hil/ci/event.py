@@ -23,6 +23,7 @@ from hil.base.yamlvalue import did_you_mean
 from hil.boards.firmware.build import HOST_TARGET, IMAGE_TARGETS, VIRTUAL_TARGETS
 from hil.boards.firmware.ruler import is_ruler
 from hil.boards.rack import load_rack
+from hil.store.codec import build, decode
 
 DEFAULT_BRANCHES = ("origin/HEAD", "origin/main", "main")
 DEPENDABOT = "dependabot[bot]"
@@ -99,17 +100,12 @@ def _pull_request(part: Mapping[str, Any], owner: str, actor: str) -> Event:
 
 def _payload(environment: Mapping[str, str]) -> Mapping[str, Any]:
     path = environment.get("GITHUB_EVENT_PATH", "")
-    if not path:
-        raise ConfigError(
-            "GITHUB_EVENT_NAME is set and GITHUB_EVENT_PATH is not, so the event's payload cannot be read.",
-            next_step=f"{_OTHER_EVENT} By hand, set neither.",
-        )
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         said = error.strerror if isinstance(error, OSError) else str(error)
         raise ConfigError(
-            f"the event's payload in {path} (GITHUB_EVENT_PATH) cannot be read: {said}.",
+            f"the event's payload in {path or 'no file'} (GITHUB_EVENT_PATH) cannot be read: {said}.",
             next_step=_OTHER_EVENT,
         ) from error
     return content if isinstance(content, dict) else {}
@@ -186,8 +182,8 @@ _CHIPS = f"use some of: {', '.join(IMAGE_TARGETS)}."
 class Targets:
     """Chips, in the order in which they are written."""
 
-    build: tuple[str, ...] = ()
-    racks: tuple[str, ...] = ()
+    build: tuple[str, ...]
+    racks: tuple[str, ...]
 
 
 def read_targets(repository: Path, revision: str) -> Targets:
@@ -195,17 +191,13 @@ def read_targets(repository: Path, revision: str) -> Targets:
     blob = f"{revision}:{TARGETS_FILE}"
     if try_git(repository, "cat-file", "-e", blob).returncode:
         git(repository, "cat-file", "-e", f"{revision}^{{commit}}")  # an unknown commit is an error
-        return Targets()
+        return Targets((), ())
     where = f"{TARGETS_FILE} at {revision[:12]}"
     try:
-        content = json.loads(git(repository, "show", blob))
+        found = build(Targets, decode(git(repository, "show", blob).encode()))
     except ValueError as error:
-        raise ConfigError(f"{where} is not JSON: {error}.") from error
-    if not isinstance(content, dict) or set(content) != {"build", "racks"}:
-        other = sorted(set(content) - {"build", "racks"}) if isinstance(content, dict) else []
-        found = f": {other[0]!r}{did_you_mean(other[0], ('build', 'racks'))}" if other else "."
-        raise ConfigError(f"{where} holds other keys than 'build' and 'racks'{found}")
-    return Targets(_chips(content["build"], where), _chips(content["racks"], where))
+        raise ConfigError(f"{where}: {error}.") from error
+    return Targets(_chips(found.build, where), _chips(found.racks, where))
 
 
 def virtual_targets(repository: Path) -> tuple[str, ...]:
@@ -216,10 +208,8 @@ def virtual_targets(repository: Path) -> tuple[str, ...]:
         return VIRTUAL_TARGETS
 
 
-def _chips(value: object, where: str) -> tuple[str, ...]:
-    if not isinstance(value, list):
-        raise ConfigError(f"{where}: {value!r} is no list of targets.")
-    for target in value:
+def _chips(targets: tuple[str, ...], where: str) -> tuple[str, ...]:
+    for target in targets:
         if target == HOST_TARGET:
             raise ConfigError(
                 f"{where}: the target {target} gives a program and no image to flash, so there is nothing "
@@ -227,6 +217,6 @@ def _chips(value: object, where: str) -> tuple[str, ...]:
                 next_step=_CHIPS,
             )
         if target not in IMAGE_TARGETS:
-            hint = did_you_mean(str(target), IMAGE_TARGETS)
+            hint = did_you_mean(target, IMAGE_TARGETS)
             raise ConfigError(f"{where}: there is no target {target!r}{hint}", next_step=_CHIPS)
-    return tuple(dict.fromkeys(value))
+    return tuple(dict.fromkeys(targets))
