@@ -8,8 +8,7 @@ has it.
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -17,15 +16,14 @@ from urllib.parse import urlsplit
 
 import msgspec
 import requests
-from requests.auth import AuthBase
+from requests.adapters import HTTPAdapter
+from urllib3.util import Retry
 
 import hil
 from hil.base.errors import ConfigError, RigError
 
 T = TypeVar("T")
 DEFAULT_API = "https://api.github.com"
-ATTEMPTS = 4
-MOST_WAIT_S = 120.0  # altogether, for a rate limit or a server that is down
 MOST_ANSWER_BYTES = 16 * 1024 * 1024
 MOST_PAGES = 30
 PAGE_SIZE = 100
@@ -33,6 +31,22 @@ API_VERSION = "2022-11-28"
 TIMEOUT_S = (10.0, 30.0)  # to connect, to read
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _REPOSITORY = re.compile(r"[A-Za-z0-9-]{1,39}/[A-Za-z0-9._-]{1,100}")
+
+
+class _Patience(Retry):
+    """Asks again where GitHub is down, and where it says after how long; never for what creates something."""
+
+    RETRY_AFTER_STATUS_CODES = frozenset((403, 429, 503))
+
+
+_PATIENCE = _Patience(
+    total=3,
+    backoff_factor=1,
+    status_forcelist=(500, 502, 503, 504),
+    allowed_methods=("GET", "PATCH", "DELETE"),
+    raise_on_status=False,
+    retry_after_max=40,
+)
 
 
 class Refused(RigError):  # noqa: N818 (an answer)
@@ -43,6 +57,10 @@ class Refused(RigError):  # noqa: N818 (an answer)
         self.status = status
 
 
+class TooLarge(RigError):  # noqa: N818 (an answer)
+    """An answer has more bytes than anyone should read."""
+
+
 @dataclass
 class GitHub:
     """A repository (``owner/name``) at an API. ``token`` may be empty for what is public."""
@@ -50,8 +68,6 @@ class GitHub:
     repository: str
     token: str = field(default="", repr=False)
     api: str = DEFAULT_API
-    wait: Callable[[float], None] = time.sleep
-    _waited_s: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
         """Check the address. Raises ConfigError."""
@@ -61,12 +77,14 @@ class GitHub:
                 next_step="name it as owner/name: --repository, or GITHUB_REPOSITORY.",
             )
         parts = urlsplit(self.api)
-        safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
-        if not safe or parts.username or parts.query:
+        if not _is_safe(self.api) or parts.username or parts.query:
             raise ConfigError(
                 f"the API's address {parts.scheme}://{parts.hostname} is none that a token may be sent to.",
                 next_step=f"set GITHUB_API_URL to an address with https, such as {DEFAULT_API}.",
             )
+        self._session = requests.Session()
+        for scheme in ("https://", "http://"):
+            self._session.mount(scheme, HTTPAdapter(max_retries=_PATIENCE))
 
     def get(self, path: str, kind: type[T], **parameters: Any) -> T:
         """Return what is at ``path`` of the repository, as a ``kind``, which has the keys that are wanted.
@@ -75,7 +93,7 @@ class GitHub:
             Refused: GitHub says no.
             RigError: GitHub does not answer, or with something else.
         """
-        return self._json("GET", path, kind, parameters=parameters)
+        return self._json("GET", path, kind, params=parameters)
 
     def pages(self, path: str, kind: type[T], key: str = "", **parameters: Any) -> Iterator[T]:
         """Yield the objects of a list, page by page; ``key`` is where an answer has it. Raises as get()."""
@@ -93,39 +111,26 @@ class GitHub:
 
     def post(self, path: str, body: Mapping[str, Any], kind: type[T] = dict) -> T:  # type: ignore[assignment]
         """Create something; never twice: an answer that is lost is for the caller to look into."""
-        return self._json("POST", path, kind, body=body, attempts=1)
+        return self._json("POST", path, kind, json=body)
 
     def patch(self, path: str, body: Mapping[str, Any]) -> None:
         """Change something; raises as get()."""
-        self._json("PATCH", path, dict, body=body)
+        self._json("PATCH", path, dict, json=body)
 
     def delete(self, path: str) -> None:
         """Delete something; raises as get()."""
-        self._ask("DELETE", path, None, None, ATTEMPTS, ok=(204,))
+        self._ask("DELETE", path, ok=(204,))
 
     def download(self, path: str, most_bytes: int) -> bytes:
         """Return a file that GitHub redirects to, at most ``most_bytes`` of it. Raises as get()."""
-        answer, _ = self._ask("GET", path, None, None, ATTEMPTS, ok=(302,))
+        answer, _ = self._ask("GET", path, ok=(302,))
         target = answer.headers.get("Location", "")
-        parts = urlsplit(target)
-        if not (parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)):
+        if not _is_safe(target):
             raise RigError(f"GitHub redirects {path} to no address with https.", next_step=_LATER)
-        answer, content = self._retried("GET", target, f"the file of {path}", ATTEMPTS, most_bytes, token="")
-        if answer.status_code != 200:
-            raise self._refusal(answer, f"the file of {path}", content)
-        return content
+        return self._send("GET", target, f"the file of {path}", (200,), most_bytes, "")[1]
 
-    def _json(
-        self,
-        method: str,
-        path: str,
-        kind: type[T],
-        *,
-        parameters: Mapping[str, Any] | None = None,
-        body: Mapping[str, Any] | None = None,
-        attempts: int = ATTEMPTS,
-    ) -> T:
-        _, content = self._ask(method, path, parameters, body, attempts, ok=(200, 201, 202))
+    def _json(self, method: str, path: str, kind: type[T], **more: Any) -> T:
+        _, content = self._ask(method, path, ok=(200, 201, 202), **more)
         try:
             stored = msgspec.json.decode(content)
         except (msgspec.DecodeError, RecursionError) as error:
@@ -133,60 +138,72 @@ class GitHub:
         return _as(kind, stored, path)
 
     def _ask(
-        self,
-        method: str,
-        path: str,
-        parameters: Mapping[str, Any] | None,
-        body: Mapping[str, Any] | None,
-        attempts: int,
-        ok: tuple[int, ...],
+        self, method: str, path: str, ok: tuple[int, ...], **more: Any
     ) -> tuple[requests.Response, bytes]:
         own = f"/repos/{self.repository}/{path}"
+        headers = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": API_VERSION}
         url, what = self.api.rstrip("/") + own, f"{method} {own}"
-        more = {"params": parameters, "json": body}
-        answer, content = self._retried(method, url, what, attempts, MOST_ANSWER_BYTES, self.token, **more)
-        if answer.status_code not in ok:
-            raise self._refusal(answer, what, content)
-        return answer, content
+        return self._send(method, url, what, ok, MOST_ANSWER_BYTES, self.token, headers=headers, **more)
 
-    def _retried(
-        self, method: str, url: str, what: str, attempts: int, most_bytes: int, token: str, **more: Any
+    def _send(
+        self, method: str, url: str, what: str, ok: tuple[int, ...], most_bytes: int, token: str, **more: Any
     ) -> tuple[requests.Response, bytes]:
-        """Ask again where GitHub is down, slow or counting; return the last answer."""
-        for attempt in range(1, attempts + 1):
-            try:
-                answer, content = _send(method, url, what, most_bytes, token, **more)
-            except requests.RequestException as error:
-                if attempt == attempts or not self._may_wait(2.0 ** (attempt - 1)):
-                    raise RigError(
-                        f"GitHub did not answer to {what}, {attempt} times: {_kind(error)}.", next_step=_LATER
-                    ) from error
-                continue
-            pause = _pause_s(answer, attempt)
-            if pause is None or attempt == attempts or not self._may_wait(pause):
-                break
-        return answer, content
+        """Ask, follow nothing; return the answer and its content. Raises RigError."""
 
-    def _may_wait(self, seconds: float) -> bool:
-        """Wait, unless that is longer than a job should; return whether it did."""
-        if self._waited_s + seconds > MOST_WAIT_S:
-            return False
-        self._waited_s += seconds
-        self.wait(seconds)
-        return True
+        def authorize(request: requests.PreparedRequest) -> requests.PreparedRequest:
+            """Add the token; as there is this, requests looks for none in ~/.netrc."""
+            request.headers["User-Agent"] = f"hil/{hil.__version__}"
+            if token:
+                request.headers["Authorization"] = f"Bearer {token}"
+            return request
 
-    def _refusal(self, answer: requests.Response, what: str, content: bytes) -> Refused:
-        status = answer.status_code
-        if _is_rate_limit(answer):
-            wait = answer.headers.get("Retry-After") or "some"
-            return Refused(
-                status,
-                f"GitHub's rate limit is used up: {what} got status {status}, and asks for {wait[:20]} s.",
-                next_step="run the job again when that has passed.",
-            )
+        more |= {"timeout": TIMEOUT_S, "allow_redirects": False, "stream": True}
+        content = bytearray()
+        try:
+            with self._session.request(method, url, auth=authorize, **more) as answer:
+                for piece in answer.iter_content(64 * 1024):
+                    content += piece
+                    if len(content) > most_bytes:
+                        raise _too_large(what, most_bytes)
+        except requests.RequestException as error:
+            # named without the address, which may hold a signature
+            raise RigError(
+                f"GitHub did not answer to {what}: {type(error).__name__}.", next_step=_LATER
+            ) from error
+        if answer.status_code not in ok:
+            raise _refusal(answer, what, bytes(content))
+        return answer, bytes(content)
+
+
+def _too_large(what: str, most_bytes: int) -> TooLarge:
+    return TooLarge(
+        f"the answer to {what} is larger than {most_bytes:,} B, and was not read to its end.",
+        next_step="what is that large is not what this command expects there.",
+    )
+
+
+def _is_safe(address: str) -> bool:
+    """Say whether what is sent to an address is read by nobody else."""
+    parts = urlsplit(address)
+    return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
+
+
+def _refusal(answer: requests.Response, what: str, content: bytes) -> Refused:
+    status, wait = answer.status_code, answer.headers.get("Retry-After", "")[:20]
+    if status == 429 or (status == 403 and (wait or answer.headers.get("X-RateLimit-Remaining") == "0")):
         return Refused(
-            status, f"GitHub refused {what}: status {status}{_said(content)}.", next_step=_way_out(status)
+            status,
+            f"GitHub's rate limit is used up: {what} got status {status}, and asks for {wait or 'some'} s.",
+            next_step="run the job again when that has passed.",
         )
+    said = ""  # GitHub's own short word
+    with suppress(msgspec.MsgspecError, RecursionError):
+        said = f" ({msgspec.json.decode(content, type=_Refusal).message[:120]})"
+    return Refused(status, f"GitHub refused {what}: status {status}{said}.", next_step=_way_out(status))
+
+
+class _Refusal(msgspec.Struct):
+    message: str
 
 
 _LATER = "run the job again; https://www.githubstatus.com/ tells whether GitHub is well."
@@ -210,95 +227,3 @@ def _way_out(status: int) -> str:
         404: "check --repository and --run; a token without access gets this answer too.",
         410: "it has expired or was deleted; run the workflow again.",
     }.get(status, _LATER)
-
-
-class TooLarge(RigError):  # noqa: N818 (an answer)
-    """An answer has more bytes than anyone should read."""
-
-
-class _Bearer(AuthBase):
-    """Adds the token; where there is one, requests does not look for another in ~/.netrc."""
-
-    def __init__(self, token: str) -> None:
-        self._token = token
-
-    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-        if self._token:
-            request.headers["Authorization"] = f"Bearer {self._token}"
-        return request
-
-
-def _send(
-    method: str, url: str, what: str, most_bytes: int, token: str, **more: Any
-) -> tuple[requests.Response, bytes]:
-    """Ask once, follow nothing; return the answer and its content.
-
-    Raises:
-        TooLarge: there are more than ``most_bytes``.
-        requests.RequestException: no answer came.
-    """
-    headers = {
-        "Accept": "application/vnd.github+json",
-        "X-GitHub-Api-Version": API_VERSION,
-        "User-Agent": f"hil/{hil.__version__}",
-    }
-    with requests.request(
-        method,
-        url,
-        headers=headers if token or more else {"User-Agent": headers["User-Agent"]},
-        auth=_Bearer(token),
-        timeout=TIMEOUT_S,
-        allow_redirects=False,
-        stream=True,
-        **more,
-    ) as answer:
-        content = bytearray()
-        for piece in answer.iter_content(64 * 1024):
-            content += piece
-            if len(content) > most_bytes:
-                raise TooLarge(
-                    f"the answer to {what} is larger than {most_bytes:,} B, and was not read to its end.",
-                    next_step="what is that large is not what this command expects there.",
-                )
-        return answer, bytes(content)
-
-
-def _kind(error: requests.RequestException) -> str:
-    """Name an error without the address, which may hold a signature."""
-    if isinstance(error, requests.Timeout):
-        return "it took too long"
-    return "the connection failed" if isinstance(error, requests.ConnectionError) else type(error).__name__
-
-
-def _pause_s(answer: requests.Response, attempt: int) -> float | None:
-    """Return for how long to wait before the next attempt; None where another one would not help."""
-    if _is_rate_limit(answer):
-        return _number(answer.headers.get("Retry-After")) or _until_reset_s(answer)
-    return 2.0 ** (attempt - 1) if answer.status_code >= 500 else None
-
-
-def _is_rate_limit(answer: requests.Response) -> bool:
-    empty = answer.headers.get("X-RateLimit-Remaining") == "0"
-    return answer.status_code in (403, 429) and (
-        "Retry-After" in answer.headers or empty or answer.status_code == 429
-    )
-
-
-def _until_reset_s(answer: requests.Response) -> float:
-    reset = _number(answer.headers.get("X-RateLimit-Reset"))
-    return max(1.0, reset - time.time()) if reset else 60.0
-
-
-def _number(text: str | None) -> float:
-    return float(text) if text and re.fullmatch(r"\d{1,10}", text) else 0.0
-
-
-def _said(content: bytes) -> str:
-    """Return GitHub's own short word for a refusal."""
-    with suppress(msgspec.MsgspecError, RecursionError):
-        return f" ({msgspec.json.decode(content, type=_Refusal).message[:120]})"
-    return ""
-
-
-class _Refusal(msgspec.Struct):
-    message: str

@@ -53,7 +53,7 @@ def _where_comment_yml_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def github(state: State) -> Iterator[GitHub]:
     with serve(state) as api:
-        yield GitHub(HOME, TOKEN, api, wait=lambda _: None)
+        yield GitHub(HOME, TOKEN, api)
 
 
 def found(github: GitHub) -> Acceptance | None:

@@ -48,7 +48,7 @@ class Nights:
         self.state, self.api = state, api
 
     def sync(self, *events: dict[str, Any]) -> list[str]:
-        github = GitHub(HOME, TOKEN, self.api, wait=lambda _seconds: None)
+        github = GitHub(HOME, TOKEN, self.api)
         return sync(github, a_trend(*events), REPORT, "https://github.com")
 
 
