@@ -19,7 +19,7 @@ from hil.base.untrusted import code, markdown, terminal
 from hil.ci import artefact, racks
 from hil.ci.acceptance import find_acceptance
 from hil.ci.comment_page import Source, facts_of, render, run_links, without_verdict
-from hil.ci.conclusion import CiVerdict, Excuses, accept, conclude, without_limits
+from hil.ci.conclusion import CiVerdict, accept, conclude_by
 from hil.ci.event import read_targets
 from hil.ci.github import GitHub, Refused, TooLarge
 from hil.ci.github_run import (
@@ -34,7 +34,6 @@ from hil.ci.github_run import (
     read_jobs,
     read_run,
 )
-from hil.ci.limits import Counting, limits_that_count
 from hil.ci.plan import CiPlan, read_plan_of
 from hil.ci.publish import CHECK, Marker, describe_attempt, post_check, write
 from hil.ci.verified import check_limits, hold_against, read_diff
@@ -155,9 +154,10 @@ def _read(
         diff = read_diff(github, pull_request)
         plan = hold_against(plan, diff, read_targets(Path.cwd(), diff.base).racks)
     check_limits(github, run.head, folder / FOLDER)
+    if not (folder / FOLDER).is_dir():
+        raise ConfigError("the artefact holds no limits, so nothing can be judged again.")
     legs = folder / artefact.LEGS
-    ask = partial(_excuses, github, run, plan)
-    verdict = _concluded(plan, legs, jobs, folder / FOLDER, ask)
+    verdict = conclude_by(folder / FOLDER, plan, legs, jobs.others, partial(_excuses, github, run, plan))
     if verdict.acceptable and jobs.verdict == "success":  # else the check would have to be run again first
         verdict = _accepted(github, run, verdict)
     _check_agreement(verdict, jobs)
@@ -167,25 +167,6 @@ def _read(
 def _excuses(github: GitHub, run: WorkflowRun, plan: CiPlan, lost: Collection[str]) -> Mapping[str, str]:
     """Return why racks left nothing that took no job, by the jobs that GitHub lists. Raises RigError."""
     return racks.unanswered(plan, lost, lambda: racks.jobs_of(github, run.run_id, run.attempt))
-
-
-def _concluded(plan: CiPlan, legs: Path, jobs: Jobs, thresholds: Path, excuses: Excuses) -> CiVerdict:
-    """Conclude by the limits that count.
-
-    Limits of the head that cannot be read fail the whole, as they failed the required check.
-
-    Raises:
-        ConfigError: there are no limits of use and the check passed.
-    """
-    if not thresholds.is_dir():
-        raise ConfigError("the artefact holds no limits, so nothing can be judged again.")
-    try:
-        counting = limits_that_count(thresholds, Path.cwd(), plan.base)
-        return conclude(plan, legs, jobs.others, counting, excuses)
-    except ConfigError as error:
-        if jobs.verdict == "success":
-            raise
-        return without_limits(conclude(plan, legs, jobs.others, Counting(), excuses), error)
 
 
 def _accepted(github: GitHub, run: WorkflowRun, verdict: CiVerdict) -> CiVerdict:

@@ -11,7 +11,7 @@ from typing import Literal
 from hil.base.errors import ConfigError, ExitCode, combine_exit_codes
 from hil.ci.acceptance import Acceptance
 from hil.ci.legs import LegResult, failed, read_early_end, read_leg, skipped, unmeasured
-from hil.ci.limits import Counting
+from hil.ci.limits import Counting, limits_that_count
 from hil.ci.loosened import LimitChange
 from hil.ci.plan import CiPlan, Leg
 from hil.gate.words.banner import title_without_verdict
@@ -115,6 +115,20 @@ def conclude(
     if not verdict.is_loosened or any(leg.is_open for leg in legs):
         return verdict
     return replace(verdict, headline=verdict.headline.replace("PASS", f"PASS{_LOOSENED}", 1))
+
+
+def conclude_by(
+    thresholds: Path | None, plan: CiPlan, legs: Path, job_results: Mapping[str, str], excuses: Excuses
+) -> CiVerdict:
+    """Conclude by the limits of a folder and of the merge base in this checkout; None: those that runs keep.
+
+    Limits of the head that cannot be read fail the whole, whatever the legs say.
+    """
+    try:
+        counting = limits_that_count(thresholds, Path.cwd(), plan.base) if thresholds else Counting()
+    except ConfigError as error:
+        return without_limits(conclude(plan, legs, job_results, Counting(), excuses), error)
+    return conclude(plan, legs, job_results, counting, excuses)
 
 
 _LOOSENED = ", BUT BY LOOSENED RULES"

@@ -16,8 +16,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 import requests
-from requests.adapters import HTTPAdapter
-from urllib3.util import Retry
+from requests.adapters import HTTPAdapter, Retry
 
 import hil
 from hil.base.errors import ConfigError, RigError
@@ -43,7 +42,7 @@ _PATIENCE = _Patience(
     total=3,
     backoff_factor=1,
     status_forcelist=(500, 502, 503, 504),
-    allowed_methods=("GET", "PATCH", "DELETE"),
+    allowed_methods=("GET", "PATCH"),
     raise_on_status=False,
     retry_after_max=40,
 )
@@ -116,10 +115,6 @@ class GitHub:
     def patch(self, path: str, body: Mapping[str, Any]) -> None:
         """Change something; raises as get()."""
         self._json("PATCH", path, dict, json=body)
-
-    def delete(self, path: str) -> None:
-        """Delete something; raises as get()."""
-        self._ask("DELETE", path, ok=(204,))
 
     def download(self, path: str, most_bytes: int) -> bytes:
         """Return a file that GitHub redirects to, at most ``most_bytes`` of it. Raises as get()."""

@@ -39,11 +39,10 @@ class Place:
     project: bool = False
 
 
-TOOL = Place()
-
-
-def project_at(thresholds: Path) -> Place:
-    """Return the place of a project whose limits are in ``thresholds``, a path from the repository's top."""
+def place_of(thresholds: Path) -> Place:
+    """Return the place of limits in ``thresholds``: of a project …/hil/thresholds, a path from the top."""
+    if thresholds.parent.name != "hil":
+        return Place()
     return Place(thresholds.as_posix(), (thresholds.parent / "rack.yaml").as_posix(), project=True)
 
 
@@ -68,11 +67,12 @@ class Counting:
         return (*unread, *known)
 
 
-def limits_that_count(thresholds: Path, repository: Path, base: str, place: Place = TOOL) -> Counting:
+def limits_that_count(thresholds: Path, repository: Path, base: str) -> Counting:
     """Return the limits of a folder, beside those that the repository had at ``base``, a commit or "".
 
     Raises ConfigError where the folder's cannot be read; the base's may be of another version.
     """
+    place = place_of(thresholds)
     counting = Counting(load_project(thresholds) if place.project else load_all(thresholds))
     if not base:
         return counting
@@ -87,7 +87,7 @@ def limits_that_count(thresholds: Path, repository: Path, base: str, place: Plac
         return replace(counting, unread=(*counting.unread, why))
 
 
-def limits_at(repository: Path, commit: str, place: Place = TOOL) -> ByBench:
+def limits_at(repository: Path, commit: str, place: Place) -> ByBench:
     """Return the limits that a repository had at a commit; of a project that has none yet the tool's.
 
     Raises:

@@ -13,13 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hil.ci.github import GitHub, Refused
+from hil.ci.github import GitHub
 from hil.ci.github_run import BOT, Comment, PullRequest, WorkflowRun, still_open_at
 
 CHECK = "hil"
 _MOST_TITLE = 250  # GitHub cuts titles beyond 255
 _MOST_SUMMARY = 60_000
-_NO_RIGHT = (403, 404)
 _MARKER = re.compile(
     r"<!-- hil-verdict run=(\d{1,18}) number=(\d{1,12}) attempt=(\d{1,6}) head=([0-9a-f]{40}) -->(?=\r?\n|\Z)"
 )
@@ -91,7 +90,7 @@ def _ours(github: GitHub, where: str) -> list[tuple[Marker, Comment]]:
 def post_check(github: GitHub, run: WorkflowRun, facts: Mapping[str, Any]) -> str:
     """Post the check of what a run came to, as facts_of() and without_verdict() say it; return what was done.
 
-    Raises RigError where GitHub does not answer, or refuses for another reason than a missing right.
+    Raises RigError where GitHub refuses, or does not answer.
     """
     conclusion, title = str(facts["conclusion"]), str(facts["headline"])[:_MOST_TITLE]
     body = {
@@ -103,12 +102,7 @@ def post_check(github: GitHub, run: WorkflowRun, facts: Mapping[str, Any]) -> st
         "details_url": run.url,
         "output": {"title": title, "summary": _summary(facts)},
     }
-    try:
-        github.post("check-runs", body)
-    except Refused as error:
-        if error.status not in _NO_RIGHT:
-            raise
-        return f"no check was posted: the job's token lacks the right 'checks: write' ({error.status})."
+    github.post("check-runs", body)
     return f"{run.head[:12]}: check {CHECK!r} is {conclusion}, {title}."
 
 

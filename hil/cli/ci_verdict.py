@@ -15,12 +15,12 @@ import click
 
 from hil.base.errors import ConfigError, ExitCode, HilError, RigError
 from hil.base.untrusted import markdown, terminal
-from hil.ci import artefact, comment_page, conclusion, summary
+from hil.ci import artefact, comment_page, summary
 from hil.ci.acceptance import find_acceptance
 from hil.ci.comment import comment
-from hil.ci.conclusion import CiVerdict, conclude
+from hil.ci.conclusion import CiVerdict, accept, conclude, conclude_by
 from hil.ci.event_issues import sync
-from hil.ci.limits import TOOL, Counting, limits_that_count, project_at
+from hil.ci.limits import Counting
 from hil.ci.plan import CiPlan, read_plan
 from hil.ci.publish import describe_attempt
 from hil.ci.racks import unanswered
@@ -133,10 +133,7 @@ def verdict_command(
         left_out = artefact.keep(plan_path, legs_path, keep, thresholds)
         say("".join(f"warning: {line}\n" for line in left_out))
     _check_jobs(plan, job_results)
-    counting, wrong = _counting(thresholds, plan)
-    verdict = conclude(plan, legs_path, job_results, counting, partial(_excuses_now, plan))
-    if wrong:
-        verdict = conclusion.without_limits(verdict, wrong)
+    verdict = conclude_by(thresholds, plan, legs_path, job_results, partial(_excuses_now, plan))
     if verdict.acceptable:
         verdict = _accepted(plan, verdict)
     attempt = os.environ.get("GITHUB_RUN_ATTEMPT", "")
@@ -163,17 +160,6 @@ def _without_plan(path: Path, error: ConfigError) -> int:
 _NO_PLAN = {"configuration": "NOT MEASURED: CONFIGURATION –", "rig": "NO VERDICT: THE RIG FAILED –"}
 
 
-def _counting(thresholds: Path | None, plan: CiPlan) -> tuple[Counting, ConfigError | None]:
-    """Return the limits that count, where none are named those that each run keeps; and what is wrong."""
-    try:
-        if thresholds is None:
-            return Counting(), None
-        place = project_at(thresholds) if thresholds.parent.name == "hil" else TOOL
-        return limits_that_count(thresholds, Path.cwd(), plan.base, place), None
-    except ConfigError as error:
-        return Counting(), error
-
-
 def _accepted(plan: CiPlan, verdict: CiVerdict) -> CiVerdict:
     """Ask GitHub whether an owner takes what regressed on purpose; without an answer nobody does."""
     token, run_id = os.environ.get("GITHUB_TOKEN", ""), os.environ.get("GITHUB_RUN_ID", "")
@@ -184,7 +170,7 @@ def _accepted(plan: CiPlan, verdict: CiVerdict) -> CiVerdict:
     except HilError as error:
         say(f"warning: nobody knows whether the regression is accepted: {error}\n")
         return verdict
-    return conclusion.accept(verdict, found) if found else verdict
+    return accept(verdict, found) if found else verdict
 
 
 def _page(plan: CiPlan, verdict: CiVerdict, legs_path: Path) -> str:

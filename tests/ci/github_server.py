@@ -57,7 +57,6 @@ class State:
     runners: dict[int, dict[str, Any]] = field(default_factory=dict)
     before_write: Callable[[], None] | None = None
     may_write: bool = True
-    may_check: bool = True
 
     def add_run(self, run_id: int = RUN, *, number: int = 10, attempt: int = 1, **changes: Any) -> None:
         """Add a run of pr.yml for the head, ended, and how its jobs did."""
@@ -141,7 +140,7 @@ class _Api(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
-    do_GET = do_POST = do_PATCH = do_DELETE = _handle  # noqa: N815 (http.server's names)
+    do_GET = do_POST = do_PATCH = _handle  # noqa: N815 (http.server's names)
 
     def _trouble(self) -> Answer | None:
         for part, answers in self.state.trouble.items():
@@ -176,7 +175,6 @@ class _Api(BaseHTTPRequestHandler):
             (r"PATCH issues/comments/(\d+)", lambda n: self._patch(int(n), body)),
             (r"POST check-runs", lambda: self._check(body)),
             (r"POST actions/runners/generate-jitconfig", lambda: self._register(body)),
-            (r"DELETE actions/runners/(\d+)", self._unregister),
         )
         for pattern, answer in routes:
             if found := re.fullmatch(pattern, f"{self.command} {own}"):
@@ -286,8 +284,6 @@ class _Api(BaseHTTPRequestHandler):
             or len(asked["output"]["title"]) > 255
         ):
             return _json({"message": "Validation Failed"}, 422)
-        if not self.state.may_check:
-            return _json({"message": "Resource not accessible by integration"}, 403)
         self.state.checks.append(asked)
         return _json({"id": 1 + len(self.state.checks)}, 201)
 
@@ -298,10 +294,6 @@ class _Api(BaseHTTPRequestHandler):
         number = 70 + len(self.state.runners)
         self.state.runners[number] = {"id": number, **asked}
         return _json({"runner": self.state.runners[number], "encoded_jit_config": f"jit-{number}=="}, 201)
-
-    def _unregister(self, number: str) -> Answer:
-        found = self.state.runners.pop(int(number), None)
-        return (204, {}, b"") if found else _json({"message": "Not Found"}, 404)
 
     def _patch(self, number: int, body: bytes) -> Answer:
         if refused := self._writes():

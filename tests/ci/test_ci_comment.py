@@ -166,15 +166,6 @@ def test_the_check_says_what_was_decided(
     assert ("? undecided" in rig.bodies[0]) == (left == "undecided")
 
 
-def test_a_token_without_the_right_is_told(rig: Rig) -> None:
-    """An older comment.yml has no 'checks: write': the comment is written all the same."""
-    rig.state.may_check = False
-    github = GitHub(HOME, TOKEN, rig.api)
-    first, second = comment(github, RUN)
-    assert first == "#7: comment written."
-    assert "lacks the right 'checks: write' (403)" in second
-
-
 def test_a_comment_is_renewed_in_place(rig: Rig, same: bytes) -> None:
     """A newer run changes the one comment, behind two pages of others', and none that only looks like it."""
     for n in range(230):

@@ -65,16 +65,16 @@ class Runner:
                     one for one, code in statuses.items() if code and not jobs[one].get("allow_failure")
                 ]
                 if job["stage"] == stage and (not failed or job.get("when") == "always"):
-                    statuses[name] = self._job(name, job, variables, str(100 + len(statuses)))
+                    statuses[name] = self._job(name, job, variables)
         return statuses
 
-    def _job(self, name: str, job: dict[str, Any], variables: dict[str, str], number: str) -> int:
+    def _job(self, name: str, job: dict[str, Any], variables: dict[str, str]) -> int:
         clone = self.folder / f"job-{name}"
         git(self.folder, "clone", "--quiet", str(self.project), str(clone))
         if self.kept.exists():
             shutil.copytree(self.kept, clone, dirs_exist_ok=True)
         path = f"{HIL.parent}{os.pathsep}{os.environ['PATH']}"
-        env = {**own_environment(), "PATH": path, "CI": "true", "CI_JOB_ID": number, **variables}
+        env = {**own_environment(), "PATH": path, "CI": "true", **variables}
         status = self._shell(job["script"], clone, env)
         self._shell(job.get("after_script", []), clone, env)
         for kept in (

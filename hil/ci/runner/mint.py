@@ -95,35 +95,23 @@ class RackHost:
         return RigError(sentence, next_step=_MEND.format(to=self.to))
 
 
-class _Runner(Struct, frozen=True):
-    id: int
-
-
 class _Registration(Struct, frozen=True):
-    runner: _Runner
     encoded_jit_config: str
 
 
-def mint(github: GitHub, name: str, labels: Sequence[str], group_id: int) -> tuple[int, str]:
-    """Register a runner for one job; return its id and the registration. Raises RigError."""
+def mint(github: GitHub, name: str, labels: Sequence[str], group_id: int) -> str:
+    """Register a runner for one job; return the registration. Raises RigError."""
     asked = {"name": name, "runner_group_id": group_id, "labels": ["self-hosted", "hil", *labels]}
     body = {**asked, "work_folder": "_work"}
-    made = github.post("actions/runners/generate-jitconfig", body, _Registration)
-    return made.runner.id, made.encoded_jit_config
+    return github.post("actions/runners/generate-jitconfig", body, _Registration).encoded_jit_config
 
 
 def serve_once(github: GitHub, host: RackHost, rack: str, labels: Sequence[str], group_id: int) -> str:
     """Give the host a registration where it wants one; return how it was. Raises RigError."""
     state = host.state()
     if state == "wanted":
-        runner, registration = mint(
-            github, f"{rack}-{host.instance}-{time.time_ns() // 1_000_000}", labels, group_id
-        )
-        try:
-            host.deliver(registration)
-        except RigError:
-            github.delete(f"actions/runners/{runner}")
-            raise
+        name = f"{rack}-{host.instance}-{time.time_ns() // 1_000_000}"
+        host.deliver(mint(github, name, labels, group_id))
     return state
 
 
