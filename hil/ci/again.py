@@ -2,8 +2,10 @@
 """A leg judged again from its records, since its verdicts.json is a file that anybody can write.
 
 The verdict counts where records and limits come to the same, and the records are what the plan promised: its
-suite, in whole, on boards, compared where it was to be compared. That a record is true nobody can check
-here: only what a rack's own workflow left is more than its author's word.
+suite, in whole, on boards, compared where it was to be compared. What a run says of itself has to be
+possible: a board that calls itself physical would have none of the virtual limits, and a plan of no boots
+demands none. That a record is true nobody can check here: only what a rack's own workflow left is more than
+its author's word.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from dataclasses import dataclass
 from hil.base.errors import ConfigError, ExitCode, combine_exit_codes
 from hil.ci.limits import Counting, by_base
 from hil.ci.loosened import ByBench
-from hil.ci.plan import COMPARED_TARGET, EMULATED_JOB, CiPlan, Leg
+from hil.ci.plan import COMPARED_TARGET, EMULATED_JOB, RACK_JOBS, CiPlan, Leg
 from hil.gate import judge
 from hil.gate.otherwise import judged_otherwise
 from hil.model import Comparison, Entry, NoBase, NotRun, RunRecord, Verdict
@@ -44,6 +46,8 @@ class JudgedAgain:
 def judge_again(run: JudgedRun, leg: Leg, plan: CiPlan, counting: Counting) -> JudgedAgain:
     """Judge the records of a leg by the limits that count. Raises ConfigError where it keeps none of use."""
     info, entries = run.info, run.journal.entries
+    if wrong := _implausible(info, entries, leg):
+        return JudgedAgain(wrong)
     limits = counting.head or own_limits(run)
     if not limits:
         raise ConfigError(f"the run {run.run_id} keeps no limits, so nobody can judge it again.")
@@ -63,6 +67,28 @@ def judge_again(run: JudgedRun, leg: Leg, plan: CiPlan, counting: Counting) -> J
     strict = _judged(entries, by_those, info, planned)
     worse = combine_exit_codes([ExitCode(now.exit_code), ExitCode(strict.exit_code)]) != now.exit_code
     return JudgedAgain("", strict if worse else None, _unproven(entries, plan), lost)
+
+
+def _implausible(info: RunInfo, entries: Iterable[Entry], leg: Leg) -> str:
+    """Return what a run says of itself that cannot be, "" where all can.
+
+    ``info`` is its run.json, ``entries`` its records.
+    """
+    kind = _kind_of(leg)
+    others = [board for board in info.boards if board.kind != kind]
+    if others:
+        return f"its board {others[0].id} is {others[0].kind}, and this leg's are {kind}"
+    boards = {(board.id, board.kind, board.target) for board in info.boards}
+    measured = {(one.board, one.kind, one.target) for one in entries if isinstance(one, RunRecord)}
+    if boards and (strangers := sorted(measured - boards)):
+        return f"it has records of {' '.join(strangers[0])}, which is none of its boards"
+    return ""
+
+
+def _kind_of(leg: Leg) -> str:
+    if leg.job in RACK_JOBS:
+        return "physical"
+    return "emulated" if leg.job == EMULATED_JOB else "virtual"
 
 
 def _unproven(entries: Sequence[Entry], plan: CiPlan) -> str:

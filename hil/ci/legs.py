@@ -12,19 +12,20 @@ from typing import Any
 
 from hil.base.errors import ConfigError, ExitCode
 from hil.boards.firmware.build_folder import target_of
-from hil.ci.again import JudgedAgain, judge_again
+from hil.ci.again import judge_again
 from hil.ci.limits import Counting
 from hil.ci.plan import NO_BASE, CiPlan, Leg
-from hil.ci.plausible import implausible, unreadable
 from hil.gate.words.banner import Banner, banner_of, title_without_verdict
 from hil.model import Verdict
 from hil.store import RunDirectory, RunInfo, ended, read_judged_run
+from hil.store.directory import RUN_INFO, SUMMARY, VERDICTS
 from hil.store.ended import ENDED, UNKNOWN, Ended
-from hil.store.reported import read_reported
+from hil.store.reported import REPORTED, read_reported
 from hil.store.run_info import ImageInfo, is_unchanged
 from hil.store.verdicts import read_verdict, status_of
 
 _OPEN = {"undecided": ExitCode.UNDECIDED, "no-baseline": ExitCode.PASS}
+MOST_FILE_BYTES = 32 * 1024 * 1024  # of run.json, verdicts.json, summary.md; a large one comes to some MB
 # verdicts that say something of the firmware, so that it matters which one was measured
 ON_FIRMWARE = (ExitCode.PASS, ExitCode.FIRMWARE, ExitCode.UNDECIDED)
 
@@ -108,7 +109,7 @@ def read_leg(folder: Path, leg: Leg, plan: CiPlan, counting: Counting | None = N
     A run that was judged counts more than the word that a command ended early.
     """
     try:
-        if why := unreadable(folder):
+        if why := _unreadable(folder):
             return failed(leg.name, f"what the leg {leg.name} left is not read: {why}.")
         runs = RunDirectory.list(folder)
         early = ended.read(folder / ENDED)
@@ -127,13 +128,27 @@ def read_leg(folder: Path, leg: Leg, plan: CiPlan, counting: Counting | None = N
         return result
 
 
+def _unreadable(folder: Path) -> str:
+    """Return why the files in a leg's folder are not read, "" where they are.
+
+    A link in it shows a file of this machine as the leg's, and no artefact holds one.
+    """
+    if folder.is_symlink():
+        return "it is a link"
+    for path in sorted(folder.rglob("*")):
+        if path.is_symlink():
+            return f"it holds the link {path.relative_to(folder)}"
+        if path.name in (RUN_INFO, VERDICTS, SUMMARY, REPORTED) and path.stat().st_size > MOST_FILE_BYTES:
+            return f"its {path.name} has {path.stat().st_size:,} B, and at most {MOST_FILE_BYTES:,} are read"
+    return ""
+
+
 def _as_judged_again(
     result: LegResult, run: RunDirectory, leg: Leg, plan: CiPlan, counting: Counting
 ) -> LegResult:
     """Return the leg where its records come to the same; by the merge base's limits where these fail it."""
     judged = read_judged_run(run.path)
-    wrong = implausible(judged.info, judged.journal.entries, leg)
-    again = JudgedAgain(wrong) if wrong else judge_again(judged, leg, plan, counting)
+    again = judge_again(judged, leg, plan, counting)
     if again.wrong:
         return failed(leg.name, f"the verdict of the leg {leg.name} does not count: {again.wrong}.")
     strict, result = again.stricter, dataclasses.replace(result, loosened=again.loosened)

@@ -14,7 +14,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 
 from hil.base.git import git
@@ -105,12 +104,6 @@ class Workshop:
             words += self._compared_with(leg)
         return [*words, "--wait", str(WAIT_S["night-rack" if self.plan.trigger == "nightly" else leg.job])]
 
-    def verified(self, words: Sequence[str]) -> list[str]:
-        """Return the bundles that a command is given, whose digests are to be verified before it."""
-        given = pairwise(words)
-        found = [path for name, path in given if name in ("--firmware", "--base", "--reference")]
-        return [path for path in found if Path(path).is_dir()]
-
     def _compared_with(self, leg: Leg) -> list[str]:
         """Return the options by which a leg that was built before is given its base.
 
@@ -120,14 +113,15 @@ class Workshop:
         if not self.plan.base:
             return []
         is_judged_anew = not self.plan.may_leave_out and "ruler" not in self.plan.changes
-        return [] if is_judged_anew and self._is_base_identical(leg) else self._base_words()
+        outcomes = self._outcomes() if is_judged_anew else {}
+        differ = any(outcomes.get(image) != "identical" for image in self.plan.images_of(leg))
+        return self._base_words() if differ else []
 
-    def _is_base_identical(self, leg: Leg) -> bool:
-        """Say whether all images of a leg are the base's, byte for byte."""
+    def _outcomes(self) -> dict[str, str]:
+        """Return how each image of the head compares with the base's, nothing where there is no base."""
         head, base = self.bundle / "head", self.bundle / "base"
         found = compare_bundles(head, base) if base.is_dir() else ()
-        same = {one.target for one in found if one.outcome == "identical"}
-        return same.issuperset(self.plan.images_of(leg))
+        return {one.target: one.outcome for one in found}
 
     def _base_words(self) -> list[str]:
         base = self.bundle / "base"
@@ -141,11 +135,9 @@ class Workshop:
             self._build_base(COMPARED_TARGET)
             return self._base_words()
         self._build_head(COMPARED_TARGET)
-        if self._build_base(COMPARED_TARGET):
-            compared = compare_bundles(self.bundle / "head", self.bundle / "base")
-            if all(item.outcome == "identical" for item in compared):
-                said = f"the firmware of the base {self.plan.base} is the head's, byte for byte"
-                self._without_base("identical", said)
+        if self._build_base(COMPARED_TARGET) and set(self._outcomes().values()) == {"identical"}:
+            said = f"the firmware of the base {self.plan.base} is the head's, byte for byte"
+            self._without_base("identical", said)
         return ["--firmware", str(self.bundle / "head"), *self._base_words()]
 
     def _beside_reference(self, reference: str) -> list[str]:

@@ -142,7 +142,7 @@ def _silence_stdout() -> None:
 
 
 # commands that measure a leg of a plan, or prepare that: how they end early is data for its verdict
-OF_A_LEG = (("run",), ("compare",), ("cost",), ("firmware", "verify"))
+OF_A_LEG = (("run",), ("compare",), ("cost",))
 OF_A_PLAN = ("ci", "plan")
 _HELP = "give the command as its --help says."
 

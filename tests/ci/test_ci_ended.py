@@ -27,7 +27,7 @@ from tests.ci.ci_rig import HEAD, a_plan, leave_rack_run, leave_run, write_limit
 from tests.ci.comment_rig import own_repository, pull_request_plan, pull_request_state, zipped
 from tests.ci.github_server import HOME, RUN, TOKEN, State, serve
 from tests.lab import make_lab
-from tests.make_records import RUN_ID, change_info
+from tests.make_records import RUN_ID
 from tests.reports.as_read import Seen
 from tools.comment_page import to_html
 

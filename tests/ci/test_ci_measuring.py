@@ -131,7 +131,7 @@ def test_a_head_that_does_not_build_ends_the_job(shop: Shop) -> None:
 
 
 def test_a_rack_measures_the_bundle_that_was_built(shop: Shop) -> None:
-    """By the host's rack file, beside its merge base; what is there of both is verified before."""
+    """By the host's rack file, beside its merge base."""
     (shop.bundle / "base").mkdir(parents=True)
     plan = own()
     words = shop.of(plan).command(plan.leg("rack-esp32"))
@@ -139,7 +139,6 @@ def test_a_rack_measures_the_bundle_that_was_built(shop: Shop) -> None:
     given = ["--rack", "/rack.yaml", "--target", "esp32", "--suite", "pr", "--firmware", head]
     base = ["--base", str(shop.bundle / "base")]
     assert words == ["run", *given, *base, "--wait", "2400"]
-    assert shop.of(plan).verified(words) == base[1:]  # the head's is not there
 
 
 @pytest.mark.parametrize(

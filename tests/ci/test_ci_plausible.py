@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hil.base.errors import ExitCode
-from hil.ci import plausible
+from hil.ci import legs as reading
 from hil.ci.artefact import keep
 from hil.ci.conclusion import CiVerdict, conclude
 from hil.ci.limits import Counting
@@ -109,7 +109,7 @@ def test_what_is_far_too_large_is_not_read(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """100 MB of JSON or words take the job's memory and minutes; the sentence names file and size."""
-    monkeypatch.setattr(plausible, "MOST_FILE_BYTES", 100_000)
+    monkeypatch.setattr(reading, "MOST_FILE_BYTES", 100_000)
     run = leave_run(tmp_path / "legs" / "virtual")
     path = run.path / name
     path.write_text((path.read_text() if path.exists() else "") + " " * 100_000)
