@@ -21,13 +21,7 @@ from tools.demo.plan import Plan
 pytestmark = pytest.mark.slow
 
 PAGES = {"index.html": "What changed", "trend/index.html": "Every series"}
-TABS = {
-    "runs": "dotted: reference firmware",
-    "distribution": "400 samples",
-    "boots": "boots in the order of measurement",
-    "samples": "400 samples shown",
-    "wire": "Nothing was captured",
-}
+BEHIND = ("dotted: reference firmware", "400 samples", "in the order of measurement", "All 24 runs")
 # each width and each theme once; the other two pairs where all tests run
 LOOKS = [
     (1280, "light"),
@@ -112,20 +106,19 @@ def test_the_first_page_stays_at_home(browser: Browser, place: tuple[str, str]) 
         assert_at_home(seen, own)
 
 
-def test_a_drill_down_shows_every_tab_and_leads_to_its_test(browser: Browser, place: tuple[str, str]) -> None:
-    """A publish latency has figures in each tab, below a heading that says virtual and simulated; one click
-    leads to the case in the test report. Neither page asks another host, from disk or over http.
+def test_a_drill_down_shows_what_is_behind_and_leads_to_its_test(browser: Browser, place: tuple[str, str]) -> None:
+    """A publish latency has its distribution, boots and runs below a heading that says virtual and simulated; one
+    click leads to the case in the test report. Neither page asks another host, from disk or over http.
     """
     root, own = place
     with visit(browser, f"{root}/trend/index.html") as seen:
         seen.show(PAGES["trend/index.html"])
         seen.page.locator("figure.tile button", has_text="publish latency").first.click()
-        panel, title = seen.page.locator("#drill-panel"), seen.page.locator("#drill-title").inner_text()
+        panel, title = seen.page.locator(".drill"), seen.page.locator("#drill-title").inner_text()
         assert "(virtual, simulated noise)" in title
-        for tab, words in TABS.items():
-            seen.page.locator(f"#drill-tab-{tab}").click()
+        for words in BEHIND:
             panel.get_by_text(words).first.wait_for()
-            assert (panel.locator("svg.trend-chart:visible").count() > 0) == (tab != "wire"), tab
+        assert panel.locator("canvas:visible").count() == 3
         assert_at_home(seen, own)
         link = seen.page.locator('.drill footer a[href*="tests/index.html#"]').first
         test = (link.get_attribute("href") or "").partition("#")[2]
@@ -212,10 +205,10 @@ def test_the_first_page_opens_the_event(browser: Browser, report: Path, data: di
 
 
 def test_the_page_says_once_that_its_figures_are_virtual_and_simulated(trend: Visit) -> None:
-    """Its top does, and each chart's text for who does not see it; nothing stands behind the data."""
-    trend.page.locator("svg.trend-chart").first.wait_for()
-    assert trend.page.locator("svg.trend-chart text.watermark").count() == 0
-    titles = trend.page.locator("svg.trend-chart > title").all_text_contents()
+    """Its top does, and each chart's text for who does not see it."""
+    trend.page.locator("canvas").first.wait_for()
+    charts = trend.page.locator(".trend-chart")
+    titles = [charts.nth(at).get_attribute("aria-label") or "" for at in range(charts.count())]
     assert titles
     assert all("(virtual, simulated noise)" in title for title in titles)
     top = trend.page.locator("header").first.inner_text()
@@ -235,7 +228,7 @@ def test_a_page_fits_its_window_and_axe_finds_nothing(
         seen.show(PAGES[page])
         if page.startswith("trend"):
             seen.page.locator("figure.tile").first.scroll_into_view_if_needed()
-            seen.page.locator("figure.tile svg.trend-chart").first.wait_for()
+            seen.page.locator("figure.tile canvas").first.wait_for()
         assert violations(seen.page) == []
         if page.startswith("trend"):
             seen.page.locator("#event-0 button").click()
@@ -262,9 +255,9 @@ def first_run(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_the_shares_of_a_first_run_stay_in_their_cells(
     browser: Browser, first_run: str, width: int, scheme: Literal["light", "dark"]
 ) -> None:
-    """In place of charts of one dot there are bars; no figure beside them covers its neighbour."""
+    """In place of charts of one dot stands how much of each limit is used; no figure covers its neighbour."""
     with visit(browser, first_run, width=width, scheme=scheme) as seen:
-        seen.show("How much of each limit is used")
+        seen.show("Nearest to their limits")
         assert_within(seen, width)
 
 
@@ -272,13 +265,11 @@ def test_the_shares_of_a_first_run_stay_in_their_cells(
 def test_axe_finds_nothing_in_a_drill_down(
     browser: Browser, report: Path, scheme: Literal["light", "dark"]
 ) -> None:
-    """With an event open and in each tab."""
+    """With an event open behind it."""
     with visit(browser, f"{report.as_uri()}/trend/index.html#event=0", width=400, scheme=scheme) as seen:
         seen.page.locator(".boards-charts figcaption button").first.click()
-        for tab in TABS:
-            seen.page.locator(f"#drill-tab-{tab}").click()
-            seen.page.locator(f"#drill-tab-{tab}[aria-selected=true]").wait_for()
-            assert violations(seen.page) == [], tab
+        seen.page.locator(".drill canvas").nth(2).wait_for()
+        assert violations(seen.page) == []
 
 
 def violations(page: Page) -> list[str]:

@@ -37,7 +37,7 @@ PLACES = {
 # what only proves the tool
 NOT_FOR_USERS = re.compile(
     r"hil/(data/firmware/(host/(test|conformance)/|\.clang-format$)|virtual/air/test/"
-    r"|reports/site/(tsconfig\.json$|trend/.*(\.test\.js|\.d\.ts)$))"
+    r"|reports/site/(tsconfig\.json$|test/))"
 )
 SIZE_BYTES = 2_600_000
 

@@ -4,8 +4,6 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { readState, writeState } from "./state.js";
 
-/** @typedef {import("./types.js").State} State */
-
 /**
  * The state, and what changes it. A step to go back to is made of each change but those that say `replace`
  * (typing).

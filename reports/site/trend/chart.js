@@ -1,114 +1,78 @@
 // SPDX-License-Identifier: Apache-2.0
-/**
- * A chart as one SVG: runs in time order on x, the quantity from zero on y.
- *
- * All but the cursor is drawn once; a pointer or the arrow keys move it, and what it stands on is said.
- */
+/** The chart of a metric over the runs, and its legend with the values of the reported run. */
 import { html } from "htm/preact";
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
+import uPlot from "uplot";
 
-import { Axes, Background, Beyond, Changes, LimitNames, Limits, Names, StepRange, ValueLine } from "./marks.js";
-import { isQuiet, linesOf } from "./points.js";
-import { at, layoutOf, nearestRun } from "./scale.js";
-import { describe, runWords, titleWords } from "./words.js";
+import { columnsOf, drawingOf, endsOf } from "./drawing.js";
+import { marksOf } from "./marks.js";
+import { axis, colour, faint, Plot } from "./plot.js";
+import { excess, linesOf, pointsOf } from "./points.js";
+import { digits, quantity } from "./units.js";
+import { describe, runName, runWords, valueWords } from "./words.js";
 
-export { Legend } from "./legend.js";
-export { niceTop } from "./scale.js";
+const MONTH_S = 28 * 86_400;
 
-const LETTER_PX = 5.7; // of the text beside the cursor, about
-const ROW_PX = 14;
+/** The name of the colour of a statistic, also the end of its class. */
+export const statColour = (/** @type {string} */ stat) => (/^[\w.]+$/.test(stat) ? `chart-${stat.replace(".", "_")}` : "chart-one");
 
 /**
- * @param {{trend: import("./types.js").Trend, chart: import("./types.js").Chart, stats?: string[],
- *          width?: number, height?: number, log?: boolean, ends?: [number, number], event?: number,
- *          onRun?: (run: number) => void, onEvent?: (event: number) => void}} props
- *   stats: the statistics to draw, else all; width and height in pixels; ends: of y, else from zero; event: the one whose
- *   step is shaded; onRun is given the index of the run
- *   that was chosen with a click or Enter, onEvent that of the event whose sign was clicked
+ * @param {{trend: Trend, chart: Chart, stats?: string[], within?: (run: number) => boolean, height?: number,
+ *   ends?: number[], event?: number, zoom?: boolean, onRun?: (run: number) => void, onEvent?: (event: number) => void}} props
+ *   stats: the statistics to draw, else all; ends: of y in the unit of the series, else from zero; event: the one whose step
+ *   is shaded; zoom: dragging over runs enlarges them, a double click shows all again
  */
-export function TrendChart({ trend, chart, stats = [], width = 380, height, log = false, ends, event, onRun, onEvent }) {
-  const wanted = stats.join(" ");
-  const lines = useMemo(() => linesOf(chart, stats), [chart, wanted]);
-  const layout = useMemo(() => layoutOf({ trend, lines, width, height, log, ends }), [trend, lines, width, height, log, ends?.join()]);
-  const [cursor, setCursor] = useState(-1);
-  const still = useMemo(() => html`<${Still} ...${{ trend, chart, layout, event, onEvent }} />`, [layout, event, onEvent]);
-  const { box, runs } = layout;
-  const run = runs[cursor];
-  const follow = (/** @type {PointerEvent} */ pointer) => setCursor(nearestRun(layout, pixelOf(pointer, box)));
-  return html`<div class="trend-plot">
-    <svg class=${`trend-chart${isQuiet(lines) ? " quiet" : ""}`} viewBox=${`0 0 ${box.width} ${box.height}`} role="img"
-        tabindex="0" onKeyDown=${(/** @type {KeyboardEvent} */ key) => onKey(key, { runs, cursor, setCursor, onRun })}
-        onPointerMove=${follow} onPointerLeave=${() => setCursor(-1)} onBlur=${() => setCursor(-1)}
-        onClick=${(/** @type {PointerEvent} */ click) => {
-          const chosen = runs[nearestRun(layout, pixelOf(click, box))];
-          if (chosen !== undefined) onRun?.(chosen);
-        }}>
-      <title>${titleWords(chart, lines)}</title>
-      <desc>${describe(trend, lines, runs)}</desc>
-      ${still}
-      ${run !== undefined && html`<${Cursor} trend=${trend} layout=${layout} run=${run} />`}
-    </svg>
-    <p class="unseen" aria-live="polite">${run === undefined ? "" : spoken(runWords(trend, layout.lines, run))}</p>
-  </div>`;
+export function TrendChart({ trend, chart, stats = [], within, height = 190, ends, event, zoom = false, onRun, onEvent }) {
+  const { drawing, data, options } = useMemo(() => {
+    const drawing = drawingOf(trend, chart, stats, within);
+    return { drawing, data: columnsOf(drawing), options: optionsOf(trend, drawing, { ends, event, zoom, onEvent }) };
+  }, [chart, stats.join(), within, ends?.join(), event, zoom]);
+  const { runs, lines, quiet } = drawing;
+  return html`<${Plot} name=${describe(trend, chart, drawing)} class=${quiet ? "quiet" : ""} data=${data} options=${options} height=${height}
+    tip=${(index) => runWords(trend, lines, runs[index])} onChoose=${onRun && ((index) => onRun(runs[index]))} />`;
 }
 
-const spoken = ({ head, lines }) => [head, ...lines].join(", ");
-
-/** Everything but the cursor; without a value there are axes and a word. */
-function Still({ trend, chart, layout, event, onEvent }) {
-  const { box, lines, main } = layout;
-  const measured = lines.some(({ points }) => points.some(({ value }) => value !== null));
-  return html`<g>
-    <rect class="ground" x="0" y="0" width=${box.width} height=${box.height}><title></title></rect>
-    <${Axes} layout=${layout} />
-    ${!measured && html`<text class="m u" x=${at((box.left + box.right) / 2)} y=${at(box.top + 26)}>not measured in these runs</text>`}
-    ${event !== undefined && html`<${StepRange} layout=${layout} event=${event} />`}
-    <${Background} layout=${layout} />
-    <${Limits} layout=${layout} />
-    ${lines.filter((drawn) => drawn !== main).map((drawn) => html`<${ValueLine} layout=${layout} drawn=${drawn} />`)}
-    <${ValueLine} layout=${layout} drawn=${main} main />
-    <${Beyond} layout=${layout} />
-    <${LimitNames} layout=${layout} />
-    <${Names} layout=${layout} />
-    <${Changes} trend=${trend} layout=${layout} onEvent=${onEvent} />
-  </g>`;
+function optionsOf(trend, drawing, { ends, event, zoom, onEvent }) {
+  const { lines, main, unit, byDate, runs, quiet } = drawing;
+  let plot;
+  const grey = () => quiet && !plot?.root.parentElement?.matches(":hover, :focus");
+  const ink = (stat) => (grey() ? (stat === main.stat ? "chart-quiet-main" : "chart-quiet") : statColour(stat));
+  const series = lines.map((line) => ({
+    stroke: () => colour(ink(line.stat)), width: line === main ? 1.8 : 1.3, points: { size: 5, fill: () => colour(ink(line.stat)) },
+  }));
+  const unseen = { stroke: "transparent", points: { show: false } };
+  const reference = { stroke: () => colour("soft"), width: 1, dash: [1, 3], points: { show: false } };
+  const [low, high] = ends?.map((end) => end * unit.factor) ?? endsOf(drawing);
+  const marks = marksOf(trend, drawing, { event, ink, onEvent });
+  const last = lines.length;
+  return {
+    series: [{}, ...series, reference, unseen, unseen],
+    bands: [{ series: [last + 3, last + 2], fill: () => faint(colour(ink(main.stat))) }],
+    scales: { x: { time: byDate, ...(runs.length === 1 && { range: [-1, 1] }) }, y: { range: () => [low, high] } },
+    axes: [axis({ values: (_, places, __, ___, step) => places.map((place) => labelOf(trend, drawing, place, step)), space: 66, size: 26, grid: { show: false } }),
+      axis({ values: (_, places) => places.map((place, n) => `${digits(place)} ${n === places.length - 1 ? unit.symbol : ""}`.trim()), space: 34, size: 52 })],
+    padding: [20, lines.length > 1 ? 38 : 14, 0, 0], cursor: zoom ? { drag: { x: true, y: false, setScale: true } } : {},
+    tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"), hooks: { ...marks, init: [(u) => { plot = u; }] },
+  };
 }
 
-/** A vertical line at a run, a dot on each line, and what was measured there. */
-function Cursor({ trend, layout, run }) {
-  const { box, lines, x, y } = layout;
-  const { head, lines: said } = runWords(trend, lines, run);
-  const rows = [head, ...said];
-  const width = Math.min(box.width, Math.max(...rows.map((text) => text.length)) * LETTER_PX + 14);
-  const left = at(Math.max(0, Math.min(box.width - width, x(run) > box.width / 2 ? x(run) - width - 8 : x(run) + 8)));
-  const values = lines.flatMap(({ points }) => points.filter((point) => point.run === run && point.value !== null));
-  return html`<g class="cursor">
-    <path class="cursor-line" d=${`M${x(run)} ${box.top}V${box.bottom}`} />
-    <path class="cursor-dots" d=${values.map(({ value }) => `M${x(run)} ${y(value)}h0`).join("")} />
-    <rect class="tip" x=${left} y=${box.top} rx="4" width=${at(width)} height=${rows.length * ROW_PX + 8} />
-    ${rows.map((text, index) => html`<text class=${index ? "tip-text" : "tip-text u"} x=${at(left + 7)}
-      y=${box.top + (index + 1) * ROW_PX}>${text}</text>`)}
-  </g>`;
+/** A day or a month where runs stand at their dates, else the commit of the run. */
+function labelOf(trend, { byDate, runs }, place, step) {
+  if (byDate) return new Date(place * 1000).toISOString().slice(...(step >= MONTH_S ? [0, 7] : [5, 10]));
+  return Number.isInteger(place) && runs[place] !== undefined ? runName(trend, runs[place]) : null;
 }
 
-/** Where on the drawing a pointer stands, whatever its size on the screen. */
-function pixelOf(event, { width }) {
-  const { left, width: shown } = event.currentTarget.getBoundingClientRect();
-  return shown ? ((event.clientX - left) * width) / shown : 0;
+/** What a chart's lines and limits are. What the reported run did not measure is told in grey, as it was measured last. */
+export function Legend({ chart, stats = [] }) {
+  return html`<ul class="chart-legend">${linesOf(chart, stats).map(({ stat, series }) => html`<li key=${stat}>
+    <i class=${`swatch ${statColour(stat)}`}></i>${stat}${stat && " "}<${Now} series=${series} past=${!chart.measuredNow} /></li>`)}</ul>`;
 }
 
-/** Left and right move the cursor by a run, Home and End to the first and newest; Enter chooses the run. */
-function onKey(event, { runs, cursor, setCursor, onRun }) {
-  const newest = runs.length - 1;
-  const from = cursor < 0 ? newest + 1 : cursor;
-  const places = { ArrowLeft: Math.max(0, from - 1), ArrowRight: Math.min(newest, from + 1), Home: 0, End: newest };
-  if (event.key in places && newest >= 0) {
-    event.preventDefault();
-    event.stopPropagation();
-    setCursor(places[event.key]);
-  } else if (event.key === "Enter" && cursor >= 0 && onRun) {
-    event.preventDefault();
-    event.stopPropagation();
-    onRun(runs[cursor]);
-  }
+function Now({ series, past }) {
+  const points = pointsOf(series);
+  const point = past ? points.findLast(({ value }) => value !== null) : points[series.now ?? -1];
+  if (!point || point.value === null) return html`<b>–</b>`;
+  const value = valueWords(point, series.unit);
+  return html`${past ? html`<span class="of">${value}</span>` : html`<b class=${excess(point, series) || undefined}>${value}</b>`}
+    ${point.limit !== null && html` <span class="of">limit ${quantity(point.limit, series.unit)}</span>`}`;
 }

@@ -1,114 +1,86 @@
 // SPDX-License-Identifier: Apache-2.0
-/** One chart in depth: a dialog with tabs, and links to the test and the files behind the figures. */
+/** One chart in depth: over time, the newest runs as a table, what stands behind the reported run, and links to its files. */
 import { html } from "htm/preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 
-import { BootsView } from "./boots.js";
-import { detailOf, detailRun, placeLink, whyNoDetail } from "./details.js";
-import { DistributionView } from "./distribution.js";
-import { OverTime } from "./overtime.js";
-import { SamplesView } from "./samples.js";
-import { WireView } from "./wire.js";
-import { boardAndKind } from "./words.js";
+import { Legend, TrendChart } from "./chart.js";
+import { Detail } from "./detail.js";
+import { Dialog } from "./dialog.js";
+import { Statistics } from "./filters.js";
+import { commitLink, placeLink, safeLink } from "./html.js";
+import { excess, pointsOf } from "./points.js";
+import { boardAndKind, excessWords, runName, runWords, timeOf, valueWords } from "./words.js";
 
-/** @typedef {import("./types.js").Trend} Trend */
-/** @typedef {import("./types.js").Chart} Chart */
+const ROWS = 30;
+const LARGE_PX = 320;
 
-const TABS = [
-  ["runs", "Over time"], ["distribution", "Distribution"], ["boots", "Boot by boot"], ["samples", "Samples"], ["wire", "On the wire"],
-];
-const VIEWS = { distribution: DistributionView, boots: BootsView, samples: SamplesView, wire: WireView };
-const FOCUSABLE = "a[href], button:not([disabled]), input, select, summary, [tabindex='0']";
-
-/**
- * Escape and giving the focus back are the page's.
- *
- * @param {{trend: Trend, chart: Chart, tab?: string, onTab: (tab: string) => void,
- *          onClose: () => void}} props
- *   tab: "runs", "distribution", "boots", "samples" or "wire"
- */
-export function Drilldown({ trend, chart, tab = "runs", onTab, onClose }) {
-  const dialog = useRef(/** @type {any} */ (null));
-  const [width, panel] = useWidth(dialog);
-  useEffect(() => dialog.current?.focus(), [chart.key]);
-  const open = TABS.some(([name]) => name === tab) ? tab : "runs";
-  const context = [chart.bench, chart.label, chart.target, chart.profile && `air ${chart.profile}`].filter(Boolean).join(" · ");
-  return html`<div class="drill-back" onClick=${(/** @type {any} */ event) => event.target === event.currentTarget && onClose()}>
-    <section class="drill" role="dialog" aria-modal="true" aria-labelledby="drill-title" tabindex="-1" ref=${dialog}
-        onKeyDown=${(/** @type {KeyboardEvent} */ event) => keepFocus(event, dialog.current)}>
-      <header><div><h2 id="drill-title">${chart.quantity} <span class="soft">on</span> ${boardAndKind(chart)}</h2>
-        <p class="soft">${context}</p></div>
-        <button type="button" class="close" aria-label="Close" onClick=${onClose}>✕</button></header>
-      <${Tabs} open=${open} onTab=${onTab} />
-      <div class="drill-panel" id="drill-panel" role="tabpanel" aria-labelledby=${`drill-tab-${open}`} ref=${panel}>
-        <${Panel} key=${`${chart.key} ${open}`} ...${{ trend, chart, tab: open, width }} />
-      </div>
-      <${Links} trend=${trend} chart=${chart} />
-    </section>
-  </div>`;
+/** @param {{trend: Trend, chart: Chart, state: State, update: Update}} props */
+export function Drilldown({ trend, chart, state, update }) {
+  const [chosen, choose] = useState(-1);
+  const { bench, label, target, profile, lines } = chart;
+  const context = [bench, label, target, profile && `air ${profile}`].filter(Boolean).join(" · ");
+  return html`<${Dialog} name="drill" title=${html`${chart.quantity} <span class="soft">on</span> ${boardAndKind(chart)}`} onClose=${() => update({ chart: "" })}>
+    <p class="soft">${context}</p>
+    <${Statistics} series=${lines.map(({ series }) => series)} chosen=${state.stat} update=${update} />
+    <${Legend} chart=${chart} stats=${state.stat} />
+    <${TrendChart} ...${{ trend, chart, stats: state.stat, height: LARGE_PX, zoom: true, onRun: choose }} />
+    <${Key} trend=${trend} chart=${chart} />
+    ${chosen >= 0 && html`<${ChosenRun} trend=${trend} chart=${chart} run=${chosen} />`}
+    <${Detail} trend=${trend} chart=${chart} />
+    <${RunTable} trend=${trend} chart=${chart} />
+    <${Links} trend=${trend} chart=${chart} /><//>`;
 }
 
-/** Left and right go to the neighbouring tab; only the open one is reached with Tab. */
-function Tabs({ open, onTab }) {
-  const step = (/** @type {KeyboardEvent} */ event) => {
-    const names = TABS.map(([name]) => name);
-    const from = names.indexOf(open);
-    const places = { ArrowLeft: from - 1, ArrowRight: from + 1, Home: 0, End: names.length - 1 };
-    if (!(event.key in places)) return;
-    event.preventDefault();
-    event.stopPropagation();
-    const next = names[(places[event.key] + names.length) % names.length];
-    onTab(next);
-    /** @type {any} */ (event.currentTarget).querySelector(`#drill-tab-${next}`)?.focus();
-  };
-  return html`<div class="tabs" role="tablist" aria-label="What to see" onKeyDown=${step}>${TABS.map(([name, text]) => html`
-    <button type="button" role="tab" id=${`drill-tab-${name}`} key=${name} aria-selected=${String(name === open)} aria-controls="drill-panel"
-      tabindex=${name === open ? 0 : -1} onClick=${() => onTab(name)}>${text}</button>`)}</div>`;
+/** What the marks mean; only those that this chart has. */
+function Key({ trend, chart }) {
+  const all = chart.lines.map(({ series }) => series);
+  const causes = new Set(all.flatMap(({ changes }) => changes.map(({ event }) => trend.events[event]?.cause ?? "unclear")));
+  const has = (/** @type {"low"|"reference"} */ column) => all.some(({ points }) => (points[column] ?? []).some((value) => value !== null));
+  const parts = [
+    causes.has("firmware") && "▲ ▼ changed by the firmware", causes.has("board") && "◆ by this board alone",
+    causes.has("environment") && "○ by the surroundings", causes.has("unclear") && "? of unclear cause",
+    has("low") && "shaded: 95 % interval of the median over boots", has("reference") && "dotted: reference firmware",
+    all.some(({ levels }) => levels.length) && "level line: between two changes, with its interval",
+    all.some(({ points }) => (points.limit ?? []).some(([, limit]) => limit !== null)) && "dashed: limit",
+    "drag to enlarge, double click for all",
+  ];
+  return html`<p class="soft key">${parts.filter(Boolean).join(" · ")}</p>`;
 }
 
-function Panel({ trend, chart, tab, width }) {
-  if (tab === "runs") return html`<${OverTime} trend=${trend} chart=${chart} width=${width} />`;
-  const detail = detailOf(trend, chart);
-  if (!detail) return html`<p class="soft">${whyNoDetail(trend, chart)}</p>`;
-  return html`<p class="soft">${sentence(detailRun(trend, detail))}</p><${VIEWS[tab]} chart=${chart} detail=${detail} width=${width} />`;
+const linked = (/** @type {string} */ address, /** @type {string} */ text) => (safeLink(address) ? html`<a href=${address}>${text}</a>` : text);
+const commitOf = (/** @type {Trend} */ { runs }, /** @type {number} */ run) => commitLink({ url: runs.url[run], commit: runs.commit[run] });
+
+/** The run that was clicked, with its links. */
+function ChosenRun({ trend, chart, run }) {
+  const [head, ...said] = runWords(trend, chart.lines.map((line) => ({ ...line, points: pointsOf(line.series) })), run);
+  const links = [["commit", commitOf(trend, run)], ["run", trend.runs.url[run]]].filter(([, address]) => safeLink(address));
+  return html`<div class="run-chosen" aria-live="polite"><b>${head}</b> ${links.map(([text, address]) => html`${linked(address, text)} `)}<br />${said.join(" · ")}</div>`;
 }
 
-const sentence = (/** @type {string} */ text) => text && `${text[0].toUpperCase()}${text.slice(1)}`;
+/** The newest runs, newest first. */
+function RunTable({ trend, chart }) {
+  const lines = chart.lines.map(({ stat, series }) => ({ stat, series, byRun: new Map(pointsOf(series).map((point) => [point.run, point])) }));
+  const runs = [...new Set(lines.flatMap(({ byRun }) => [...byRun.keys()]))].sort((a, b) => b - a);
+  return html`<div class="scroll" role="region" tabindex="0" aria-label="Runs"><table class="runs">
+    <caption>${runs.length > ROWS ? `The newest ${ROWS} of ${runs.length} runs` : `All ${runs.length} runs`}</caption>
+    <thead><tr><th scope="col">run</th><th scope="col">commit</th>${lines.map(({ stat }) => html`<th scope="col" class="n">${stat || chart.quantity}</th>`)}</tr></thead>
+    <tbody>${runs.slice(0, ROWS).map((run) => html`<tr key=${run}><td>${linked(trend.runs.url[run], timeOf(trend, run))}</td>
+      <td>${linked(commitOf(trend, run), runName(trend, run))}</td>
+      ${lines.map(({ series, byRun }) => html`<${Cell} series=${series} point=${byRun.get(run)} />`)}</tr>`)}</tbody></table></div>`;
+}
+
+function Cell({ series, point }) {
+  if (!point || point.value === null) return html`<td class="n soft">–</td>`;
+  return html`<td class=${`n ${excess(point, series)}`}>${valueWords(point, series.unit)}${excessWords(point, series)}</td>`;
+}
 
 /** The test in the test report, and the files of the run. */
 function Links({ trend, chart }) {
-  const detail = detailOf(trend, chart);
-  const test = detail?.test || chart.lines.find(({ series }) => series.test)?.series.test;
-  const address = placeLink(trend.links?.tests ?? "");
-  const files = (detail?.files ?? []).filter(({ href }) => placeLink(href));
-  if (!(test && address) && !files.length) return null;
-  const place = test && address ? `${address}#${encodeURIComponent(test)}` : "";
-  const named = files.some(({ href }) => href === place);
-  return html`<footer>${place && !named && html`<a href=${place}>Test in the test report</a>`}
-    ${files.map(({ text, href }) => html`<a href=${placeLink(href)}>${text}</a>`)}</footer>`;
-}
-
-/** Tab stays in the dialog: after the last element comes the first. */
-function keepFocus(event, dialog) {
-  if (event.key !== "Tab" || !dialog) return;
-  const all = [...dialog.querySelectorAll(FOCUSABLE)].filter((each) => each.tabIndex >= 0 && each.getClientRects().length);
-  const [first, last] = [all[0], all[all.length - 1]];
-  const active = dialog.ownerDocument.activeElement;
-  if (event.shiftKey && (active === first || active === dialog)) { event.preventDefault(); last?.focus(); }
-  else if (!event.shiftKey && active === last) { event.preventDefault(); first?.focus(); }
-}
-
-/** The width of the panel in pixels, kept up to date; 900 until it is known. */
-function useWidth(dialog) {
-  const panel = useRef(/** @type {any} */ (null));
-  const [width, setWidth] = useState(900);
-  useLayoutEffect(() => {
-    if (!panel.current || typeof ResizeObserver === "undefined") return undefined;
-    const style = getComputedStyle(panel.current);
-    const padding = parseFloat(style.paddingLeft) + parseFloat(style.paddingRight);
-    const observer = new ResizeObserver(() => setWidth(Math.max(240, Math.round(panel.current.clientWidth - padding))));
-    observer.observe(panel.current);
-    return () => observer.disconnect();
-  }, [dialog]);
-  return [width, panel];
+  const { test = "", files = [] } = trend.details[chart.key] ?? {};
+  const id = test || chart.lines.find(({ series }) => series.test)?.series.test;
+  const place = id && placeLink(trend.links?.tests ?? "") && `${trend.links.tests}#${encodeURIComponent(id)}`;
+  const safe = files.filter(({ href }) => placeLink(href));
+  const named = safe.some(({ href }) => href === place);
+  return (place || safe.length > 0) && html`<footer>${place && !named && html`<a href=${place}>Test in the test report</a>`}
+    ${safe.map(({ text, href }) => html`<a href=${href}>${text}</a>`)}</footer>`;
 }

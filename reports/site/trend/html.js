@@ -12,3 +12,9 @@ export function commitLink({ url, commit }) {
   const [repository, rest] = (url ?? "").split("/actions/runs/");
   return rest && commit ? safeLink(`${repository}/commit/${encodeURIComponent(commit)}`) : "";
 }
+
+/** An address that may be linked to: http, https or a place within the report; anything else is "". */
+export function placeLink(/** @type {string} */ address) {
+  if (safeLink(address)) return address;
+  return /^(?!\/\/)[^:\\/?#]*(?:[\/?#][^\\]*)?$/.test(address) && !/[\u0000-\u0020]/.test(address) ? address : "";
+}

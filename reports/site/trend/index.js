@@ -9,7 +9,8 @@ import { build } from "esbuild";
 import { renderPage } from "./page.js";
 
 const POLL_MS = 50;
-const STYLES = ["../style.css", "trend.css", "charts.css"];
+const NOTICE = "/* With uPlot (MIT, Copyright (c) 2022 Leon Sorokin), Preact (MIT, Copyright (c) 2015-present Jason Miller) and htm (Apache-2.0). */";
+const STYLES = ["../style.css", "../node_modules/uplot/dist/uPlot.min.css", "trend.css", "charts.css"];
 
 /** The plugin; Allure makes one and calls done() at its end. */
 export default class TrendPlugin {
@@ -56,7 +57,7 @@ export async function readParts() {
 async function bundle() {
   const { outputFiles } = await build({
     entryPoints: [fileURLToPath(new URL("app.js", import.meta.url))], bundle: true, minify: true, format: "iife", target: "es2023",
-    charset: "utf8", legalComments: "none", write: false, logLevel: "silent",
+    charset: "utf8", legalComments: "none", banner: { js: NOTICE }, write: false, logLevel: "silent",
   });
   return outputFiles[0].text;
 }

@@ -5,7 +5,7 @@ import { createHash } from "node:crypto";
 import { escape } from "./html.js";
 
 /**
- * @param {import("./types.js").TrendFile & {details?: Record<string, any>}} data  trend.json
+ * @param {TrendFile & {details?: Record<string, any>}} data  trend.json
  * @param {{script: string, style: string}} parts
  * @returns {string}
  */

@@ -5,11 +5,11 @@ import { test } from "node:test";
 import { html } from "htm/preact";
 import { render } from "preact-render-to-string";
 
-import { opensAtFirst } from "./groups.js";
-import { readTrend } from "./model.js";
+import { opensAtFirst } from "../trend/tiles.js";
+import { readTrend } from "../trend/model.js";
 import { sampleTrend, smallTrend } from "./sample.js";
-import { EMPTY } from "./state.js";
-import { Page } from "./view.js";
+import { EMPTY } from "../trend/state.js";
+import { Page } from "../trend/view.js";
 
 const nothing = () => undefined;
 const show = (json, change = {}) =>
@@ -97,7 +97,7 @@ test("virtual and simulated figures are named once, at the top, where all are", 
   const page = show(sampleTrend({ nights: 9, boards: 2, cases: 2, kind: "virtual", simulated: "noise", plant: [{ night: 5, change: 0.2 }] }));
   assert.match(page, /<span class="badge">simulated noise<\/span>.*<span class="badge">virtual<\/span>/);
   assert.match(page, /<p class="remark">Virtual figures/);
-  const below = words(page.slice(page.indexOf("<main>")).replace(/<title>.*?<\/title>/gs, ""));
+  const below = words(page.slice(page.indexOf("<main>")));
   assert.doesNotMatch(below, /\(virtual/);
   assert.doesNotMatch(show(sampleTrend({ nights: 5, boards: 2, cases: 2 })), /virtual|simulated/i);
 });
@@ -110,16 +110,13 @@ test("where kinds are mixed each board says its own", () => {
   assert.ok(titles.some((title) => /e2<\/small>/.test(title)));
 });
 
-test("an opened event shows one quantity of all boards on one axis, those that changed first, and the rest is a line that opens", () => {
+test("an opened event shows one quantity of all boards, those that changed first, and the rest is a line that opens", () => {
   const json = sampleTrend({ nights: 20, boards: 4, cases: 2, plant: [{ night: 10, change: 0.2, metrics: /latency_p95/ }] });
   const page = show(json, { event: 0 });
   const part = page.slice(page.indexOf('class="event-charts"'), page.indexOf("series-list"));
   const boards = [...part.matchAll(/<figcaption>.*?<button[^>]*>lab\/(\w+)<.*?<small>([^<]*)/gs)].map(([, board, step]) => [board, step]);
   assert.equal(boards.length, 4);
   assert.ok(boards[0][1].startsWith("+"), boards.join(" "));
-  const axes = [...part.matchAll(/<g class="axes">.*?<\/g>/gs)].map(([axis]) => words(axis));
-  assert.equal(axes.length, 5); // the large one has more labels
-  assert.equal(new Set(axes.slice(-4)).size, 1);
   assert.match(page, /<details class="series-list"><summary>All \d+ series that show it/);
 });
 
@@ -136,19 +133,15 @@ test("an opened event says whose commit it began with, how many lie in the range
   assert.doesNotMatch(show(json, { event: 0 }), /javascript:/);
 });
 
-test("before the third run there are bars of how much of each limit is used, the worst case of each, and no chart is open", () => {
+test("before the third run the limits that are nearest stand in the open, the nearest first, and no chart does", () => {
   const page = show(sampleTrend({ nights: 1, boards: 3, cases: 2 }));
-  const rows = [...page.match(/<table class="bars">.*?<\/table>/s)[0].matchAll(/<tr><td>.*?<\/tr>/gs)].map(([row]) => words(row));
-  assert.ok(rows.length >= 3);
-  assert.equal(new Set(rows.map((row) => row.match(/^ (.*?) \d/)[1])).size, rows.length);
-  const shares = rows.map((row) => Number(row.match(/(\d+) %/)[1]));
+  const [table] = page.match(/<details (?:open class="nearest"|class="nearest" open).*?<\/table>/s);
+  const shares = [...table.matchAll(/(\d+) %/g)].map(([, share]) => Number(share));
+  assert.ok(shares.length >= 3);
   assert.deepEqual(shares, [...shares].sort((a, b) => b - a));
   assert.doesNotMatch(page, /<figure class="tile/);
-  assert.doesNotMatch(show(sampleTrend({ nights: 3, boards: 1, cases: 1 })), /class="bars"/);
-});
-
-test("of two racks with a run each no series has two", () => {
-  assert.match(show(sampleTrend({ nights: 1, boards: 2, cases: 1, racks: 2 })), /class="bars"/);
+  assert.match(show(sampleTrend({ nights: 3, boards: 1, cases: 1 })), /<details class="nearest"><summary>/);
+  assert.doesNotMatch(show(sampleTrend({ nights: 1, boards: 2, cases: 1, racks: 2 })), /<figure class="tile/);
 });
 
 test("figures that are not measured on silicon are explained where the report has no sentence of its own", () => {

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { byKey, closeness, effectOf, pointAt, readTrend, stands } from "./model.js";
+import { closeness, effectOf, readTrend } from "../trend/model.js";
+import { pointNow, stands } from "../trend/points.js";
 import { sampleTrend } from "./sample.js";
 
 /** A trend of one series a change: what is given differs from a blocking latency of 7 ms under 25 ms. */
@@ -38,8 +39,7 @@ test("kinds, racks, boards, air profiles and units never share a chart", () => {
 test("a key names one chart, and the plain one what was measured now", () => {
   const trend = trendOf({ now: null, kind: "virtual" }, {}, { kind: "emulated" }, { kind: "emulated", unit: "ms" });
   assert.equal(trend.keys.size, 4);
-  assert.equal(byKey(trend, "lab/e1/publish/qos=1/publish latency").kind, "physical");
-  assert.equal(byKey(trend, "nothing"), undefined);
+  assert.equal(trend.keys.get("lab/e1/publish/qos=1/publish latency").kind, "physical");
 });
 
 test("each series knows its chart", () => {
@@ -81,7 +81,7 @@ test("how near a limit is, is said alike for both directions, and of zero limits
 test("a limit is the newest step at or before a point, and may end", () => {
   const points = { run: [0, 1, 2, 3], value: [1, 1, 1, null], outcome: "pppp", limit: [[1, 30], [3, null]] };
   const { series: [series] } = trendOf({ points });
-  assert.deepEqual([0, 1, 2, 3].map((position) => pointAt(series, position).limit), [null, 30, 30, null]);
+  assert.deepEqual([0, 1, 2, 3].map((now) => pointNow({ ...series, now }).limit), [null, 30, 30, null]);
 });
 
 test("details are read once, and not before somebody asks", () => {

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { before, test } from "node:test";
 
-import TrendPlugin from "./index.js";
+import TrendPlugin from "../trend/index.js";
 import { smallTrend } from "./sample.js";
 
 const LARGEST_SCRIPT_BYTES = 150_000;

@@ -3,16 +3,16 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { random } from "./sample_steps.js";
-import { EMPTY, isFiltered, readState, writeState } from "./state.js";
+import { EMPTY, isFiltered, readState, writeState } from "../trend/state.js";
 
 test("what an address says is what is shown, and a key that nobody knows is left out", () => {
   const state = readState("#board=e1&stat=p99&event=3&chart=lab/e1/publish/qos=1/publish+latency&tab=boots&utm=x&__proto__=1");
-  const said = { board: "e1", stat: ["p99"], event: 3, chart: "lab/e1/publish/qos=1/publish latency", tab: "boots" };
+  const said = { board: "e1", stat: ["p99"], event: 3, chart: "lab/e1/publish/qos=1/publish latency" };
   assert.deepEqual(state, { ...EMPTY, ...said });
 });
 
 test("garbage is no state", () => {
-  const garbage = "#stat=p98,x&event=-1&tab=evil&theme=pink&from=2026-02-30&to=tomorrow&changed=yes&broken=&%&=&&event=1e3&event=99999999999";
+  const garbage = "#stat=p98,x&event=-1&theme=pink&from=2026-02-30&to=tomorrow&changed=yes&broken=&%&=&&event=1e3&event=99999999999";
   assert.deepEqual(readState(garbage), EMPTY);
   assert.deepEqual([readState(""), readState("#")], [EMPTY, EMPTY]);
   assert.equal(readState(`#text=${"x".repeat(9_000)}`).text.length, 500);

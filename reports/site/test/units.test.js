@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { digits, quantity, shownUnit } from "./units.js";
+import { digits, quantity, shownUnit } from "../trend/units.js";
 
 test("a value is shown in the unit in which it is at least 1", () => {
   const cases = [
