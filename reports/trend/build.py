@@ -234,7 +234,7 @@ def _details(
         quantities: dict[CaseKey, set[str]] = {}
         for board, case_id, quantity in charts:
             quantities.setdefault((board, case_id), set()).add(quantity)
-        wanted = Wanted(run, number, quantities, tests[run.run_id], choice.samples)
+        wanted = Wanted(run, number, quantities, tests[run.run_id])
         try:
             own = details_of(wanted)
         except ConfigError as error:
@@ -248,7 +248,7 @@ def _details(
 def _left_out(choice: Choice) -> str:
     kept = sum(map(len, choice.charts.values()))
     return (
-        f"Distribution, boots and samples of {kept} of {kept + choice.left_out} charts are here, what broke "
+        f"Distribution and boots of {kept} of {kept + choice.left_out} charts are here, what broke "
         "or changed first; those of the others are in the test report."
     )
 

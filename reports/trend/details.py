@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands behind a chart in a reported run: distribution, boots, samples, packets, files.
+"""What stands behind a chart in a reported run: distribution, boots, files.
 
 How samples are distributed, in bins that candidate and other share.
 
-Which files of a run a drill-down leads to: what the site publishes of it.
-
-What was seen on the wire of a case: Wireshark's symptoms, each with the filter that counts it.
+Which files of a run an opened chart leads to: what the site publishes of it.
 """
 
 from __future__ import annotations
@@ -22,13 +20,9 @@ from hil.metrics.boot_value import boot_value
 from hil.metrics.metric import Metric
 from hil.metrics.words import metric_words
 from hil.model import RunRecord, SeriesVerdict
-from hil.network.dissect.symptoms import SYMPTOMS
 from hil.reports.allure.samples import Samples, quantity_of, samples_of
 from hil.reports.allure.story import Story, limits_of
-from hil.reports.kinds import mark
-from hil.reports.ledger import GROUP
 from hil.reports.trace_notes import PUBLISHED, events_file
-from hil.reports.trend.choosing import MOST_SAMPLES, samples_json
 from hil.reports.trend.naming import Number, label_of, tidy, tidy_all
 from hil.reports.trend.runs import Reported
 from hil.thresholds import Thresholds
@@ -115,39 +109,6 @@ def _traces(run: Reported, records: Sequence[RunRecord]) -> Iterator[tuple[str, 
                 yield name, f"scheduler trace, boot {record.boot_index} ({suffix.removeprefix('.')})"
 
 
-_POINTS = (("ap_", "on the access point's side of the air"), ("broker_", "at the broker"))
-NOTHING = "Nothing was captured: only cases with a broker of their own (delivery, echo) record their packets."
-
-
-def wire_of(records: Sequence[RunRecord]) -> tuple[list[dict[str, Any]], str]:
-    """Return the symptoms of a case over its boots, and a note: where they were seen, or why there are none.
-
-    The access point's capture comes before the broker's, which did not see what the air lost.
-    """
-    for prefix, where in _POINTS:
-        counts = {symptom.name: _count(records, f"{prefix}{symptom.name}") for symptom in SYMPTOMS}
-        seen = {name: count for name, count in counts.items() if count is not None}
-        if seen:
-            return [
-                {"symptom": symptom.label, "count": seen[symptom.name], "filter": symptom.display_filter}
-                for symptom in SYMPTOMS
-                if symptom.name in seen
-            ], _note(records, where)
-    return [], NOTHING
-
-
-def _count(records: Sequence[RunRecord], name: str) -> int | None:
-    counts = [record.environment.get(GROUP, {}).get(name) for record in records]
-    known = [count for count in counts if isinstance(count, int) and not isinstance(count, bool)]
-    return sum(known) if known else None
-
-
-def _note(records: Sequence[RunRecord], where: str) -> str:
-    kinds = mark((record.kind for record in records), " ({})")
-    boots = f"{len(records)} boots together" if len(records) > 1 else "one boot"
-    return f"Captured {where}{kinds}, {boots}."
-
-
 ROLES = ("base", "reference")  # what a candidate is set beside; the base where there are both
 
 CaseKey = tuple[str, str]  # board, case id
@@ -156,14 +117,12 @@ Detail = dict[str, Any]
 
 @dataclass(frozen=True)
 class Wanted:
-    """The details to make of one run: the quantities of each case. ``tests`` are ids of Allure's results, at
-    most ``samples`` samples of each chart are kept."""
+    """The details to make of one run: the quantities of each case. ``tests`` are ids of Allure's results."""
 
     run: Reported
     number: int
     quantities: Mapping[CaseKey, Collection[str]]
     tests: Mapping[CaseKey, str]
-    samples: int = MOST_SAMPLES
 
 
 def details_of(wanted: Wanted) -> dict[tuple[CaseKey, str], Detail]:
@@ -181,14 +140,11 @@ def details_of(wanted: Wanted) -> dict[tuple[CaseKey, str], Detail]:
         case = _case(records, series.get(key, ()), thresholds)
         if case is None:
             continue
-        wire, note = wire_of(case.candidate)
         of_case = {
             "test": wanted.tests.get(key, ""),
-            "wire": wire,
-            "wire_note": note,
             "files": files_of(run, wanted.tests.get(key, ""), case.candidate),
         }
-        for quantity, detail in _quantities(case, wanted.quantities[key], wanted.samples):
+        for quantity, detail in _quantities(case, wanted.quantities[key]):
             found[key, quantity] = {"run": wanted.number, **detail, **of_case}
     return found
 
@@ -230,7 +186,7 @@ def _case(
     return _Case(tuple(records), tuple(series), own) if own else None
 
 
-def _quantities(case: _Case, wanted: Collection[str], most: int) -> Iterator[tuple[str, Detail]]:
+def _quantities(case: _Case, wanted: Collection[str]) -> Iterator[tuple[str, Detail]]:
     groups: dict[str, list[Metric]] = {}
     for metric in case.thresholds.metrics_of(case.records[0].parameters, case.records):
         quantity = metric_words(metric.name).quantity
@@ -242,7 +198,7 @@ def _quantities(case: _Case, wanted: Collection[str], most: int) -> Iterator[tup
     for quantity, metrics in groups.items():
         if metrics:
             name = quantity_of(metrics[0])
-            yield quantity, _detail(case, metrics, own.get(name), other.get(name), most)
+            yield quantity, _detail(case, metrics, own.get(name), other.get(name))
 
 
 def _samples(case: _Case, records: Sequence[RunRecord]) -> dict[str, Samples]:
@@ -266,15 +222,12 @@ def _samples(case: _Case, records: Sequence[RunRecord]) -> dict[str, Samples]:
     return {samples.quantity: samples for samples in samples_of(story)}
 
 
-def _detail(
-    case: _Case, metrics: Sequence[Metric], own: Samples | None, other: Samples | None, most: int
-) -> Detail:
+def _detail(case: _Case, metrics: Sequence[Metric], own: Samples | None, other: Samples | None) -> Detail:
     unit = own.unit if own else metrics[0].unit
     return {
         "unit": unit.name,
         "distribution": _distribution(case, metrics, own, other),
         "boots": _boots(case, metrics, unit),
-        "samples": samples_json(own, most=most) if own else None,
     }
 
 

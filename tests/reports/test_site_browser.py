@@ -129,7 +129,9 @@ def test_the_trend_shows_three_runs_and_the_third_over_its_limit(browser: Browse
         seen.show("1 limit broken now")
         tile = seen.page.locator("figure.tile").first
         assert tile.locator("figcaption").inner_text().split("\n") == ["publish latency", "v2"]
-        assert "35.8 ms now, limit 25 ms, broken" in (tile.get_by_role("img").get_attribute("aria-label") or "")
+        assert "35.8 ms now, limit 25 ms, broken" in (
+            tile.get_by_role("img").get_attribute("aria-label") or ""
+        )
         tile.locator("button").click()
         row = seen.page.locator("table.runs tbody tr").first.inner_text()
         assert "ccccccc" in row

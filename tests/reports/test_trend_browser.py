@@ -106,9 +106,11 @@ def test_the_first_page_stays_at_home(browser: Browser, place: tuple[str, str]) 
         assert_at_home(seen, own)
 
 
-def test_a_drill_down_shows_what_is_behind_and_leads_to_its_test(browser: Browser, place: tuple[str, str]) -> None:
-    """A publish latency has its distribution, boots and runs below a heading that says virtual and simulated; one
-    click leads to the case in the test report. Neither page asks another host, from disk or over http.
+def test_a_drill_down_shows_what_is_behind_and_leads_to_its_test(
+    browser: Browser, place: tuple[str, str]
+) -> None:
+    """A publish latency has its distribution, boots and runs below a heading that says virtual and simulated;
+    one click leads to the case in the test report. Neither page asks another host, from disk or over http.
     """
     root, own = place
     with visit(browser, f"{root}/trend/index.html") as seen:

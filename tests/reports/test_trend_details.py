@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands behind a chart of a reported run: distribution, boots, samples, packets, files."""
+"""What stands behind a chart of a reported run: distribution, boots, files."""
 
 from __future__ import annotations
 
@@ -8,17 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from hil.history import append
 from hil.metrics.boot_value import boot_value
 from hil.model import RunRecord
-from hil.network.dissect.symptoms import SYMPTOMS
 from hil.reports.site.runs import shown
 from hil.reports.trend import Sources, choosing, read_sources, trend_of, write_trend
-from hil.reports.trend.choosing import kept_of
-from hil.reports.trend.details import distribution, wire_of
+from hil.reports.trend.details import distribution
 from hil.store import read_judged_run
 from tests.history.history_files import night
 from tests.make_records import publish_record, publish_thresholds
@@ -88,14 +85,6 @@ def test_a_boot_beyond_the_timeout_has_no_value(tmp_path: Path) -> None:
     assert found["boots"]["stats"]["p50"][0] > 0
 
 
-def test_samples_say_what_failed_and_of_how_many(tmp_path: Path) -> None:
-    """Failed samples have a time and no value; ``of`` counts all of every boot, warm-up left out."""
-    found = detail_of(store_run(tmp_path, NAME, boots(2, failed=3)))["samples"]
-    assert (found["of"], len(found["value"]), len(found["failed_time_s"])) == (200, 194, 6)
-    assert set(found["boot"]) == {0, 2}
-    assert max(found["time_s"]) == pytest.approx(2.18)
-
-
 def test_a_case_alone_has_no_other(tmp_path: Path) -> None:
     """Without a comparison there is nothing beside the candidate; its limits stand in the chart's unit."""
     found = detail_of(store_run(tmp_path, NAME, boots(1)))["distribution"]
@@ -104,9 +93,9 @@ def test_a_case_alone_has_no_other(tmp_path: Path) -> None:
 
 
 def test_a_quantity_without_samples_has_its_boots(tmp_path: Path) -> None:
-    """A ratio has a value a boot, and neither distribution nor samples."""
+    """A ratio has a value a boot, and no distribution."""
     found = detail_of(store_run(tmp_path, NAME, boots(2)), "publish failed")
-    assert (found["distribution"], found["samples"], found["boots"]["stats"]) == (None, None, {"": [0, 0]})
+    assert (found["distribution"], found["boots"]["stats"]) == (None, {"": [0, 0]})
 
 
 def test_details_lead_to_the_runs_files_and_test(tmp_path: Path) -> None:
@@ -118,17 +107,6 @@ def test_details_lead_to_the_runs_files_and_test(tmp_path: Path) -> None:
     addresses = [file["href"] for file in detail["files"]]
     assert addresses[0] == f"../tests/index.html#{detail['test']}"
     assert f"../runs/{NAME}/records.jsonl" in addresses
-
-
-def test_thinning_keeps_every_extreme() -> None:
-    """At most as many as asked for, in order, smallest and largest among them; few stay as they are."""
-    chance = np.random.default_rng(3)
-    values = chance.exponential(1.0, 10_000).tolist()
-    kept = kept_of(values, 600)
-    assert len(kept) <= 600
-    assert kept == sorted(set(kept))
-    assert {int(np.argmin(values)), int(np.argmax(values))} <= set(kept)
-    assert kept_of(values[:600], 600) == list(range(600))
 
 
 @pytest.mark.parametrize("values", [[5.0] * 9, [0.0] * 3, [-1.0, 4.0, 0.0], [7.0], [1e-9, 1e9, 1.0]])
@@ -146,28 +124,6 @@ def test_no_value_is_no_distribution() -> None:
     assert distribution([], [1.0], role="base", log=True) is None
 
 
-def test_symptoms_are_those_of_the_access_points_side() -> None:
-    """Counts of all boots with Wireshark's own filter; the broker's where the air was not captured."""
-    facts = {"ap_duplicate_ack_count": 2, "broker_duplicate_ack_count": 9, "ap_retransmission_count": None}
-    both = [publish_record(boot_index=n, environment={"peer": facts}) for n in range(2)]
-    (symptom,), note = wire_of(both)
-    assert symptom == {"symptom": "Dup ACK", "count": 4, "filter": SYMPTOMS[0].display_filter}
-    assert note == "Captured on the access point's side of the air (virtual), 2 boots together."
-    alone = publish_record(
-        environment={"peer": {"ap_duplicate_ack_count": None, "broker_duplicate_ack_count": 9}}
-    )
-    (symptom,), note = wire_of([alone])
-    assert symptom["count"] == 9
-    assert "at the broker" in note
-
-
-def test_without_a_capture_a_note_says_so() -> None:
-    """No symptom is not the same as none seen."""
-    found, note = wire_of([publish_record()])
-    assert found == []
-    assert note.startswith("Nothing was captured")
-
-
 def test_what_broke_has_its_details_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of more charts than the page can hold those that broke a limit stay, and a note says so."""
     monkeypatch.setattr(choosing, "MOST_DETAILS", 1)
@@ -176,7 +132,7 @@ def test_what_broke_has_its_details_first(tmp_path: Path, monkeypatch: pytest.Mo
     (key,) = data["details"]
     assert "qos=2" in key
     assert key.endswith(LATENCY)
-    assert any(note.startswith("Distribution, boots and samples of 1 of 12 charts") for note in data["notes"])
+    assert any(note.startswith("Distribution and boots of 1 of 12 charts") for note in data["notes"])
 
 
 def test_damaged_boot_values_are_a_note(tmp_path: Path) -> None:

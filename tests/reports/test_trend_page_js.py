@@ -45,9 +45,7 @@ _DRAWN = """(canvas, names) => {
   });
 }"""
 TILE = "figure.tile button[data-chart]"
-GARBAGE = (
-    "#event=99999&chart=%00%ff/../<img src=x onerror=alert(1)>&stat=,&from=2026-99-99&theme=&=&&%"
-)
+GARBAGE = "#event=99999&chart=%00%ff/../<img src=x onerror=alert(1)>&stat=,&from=2026-99-99&theme=&=&&%"
 FIRST_CHART = "lab/e1/publish/transport=tls/publish latency"
 
 
@@ -65,7 +63,16 @@ def odd_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _made(folder: Path, *more: str) -> Path:
     out = folder / "index.html"
     modules = [(SITE / name).as_uri() for name in ("trend/index.js", "test/sample.js")]
-    argv = [str(NODE), "--input-type=module", "-e", _BUILD, *modules, str(folder / "trend.json"), str(out), *more]
+    argv = [
+        str(NODE),
+        "--input-type=module",
+        "-e",
+        _BUILD,
+        *modules,
+        str(folder / "trend.json"),
+        str(out),
+        *more,
+    ]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     return out
@@ -165,8 +172,8 @@ def test_the_keyboard_alone_is_enough(seen: Visit) -> None:
 
 
 def test_a_chart_is_read_with_the_arrow_keys(seen: Visit) -> None:
-    """Left goes to the newest run and on to the one before, Home to the first; each is said with its limit, and
-    Enter chooses it.
+    """Left goes to the newest run and on to the one before, Home to the first; each is said with its limit,
+    and Enter chooses it.
     """
     seen.page.locator(TILE, has_text="publish latency").first.click()
     chart = seen.page.locator(".drill .trend-chart").first
@@ -182,13 +189,15 @@ def test_a_chart_is_read_with_the_arrow_keys(seen: Visit) -> None:
 
 
 def test_a_change_has_the_sign_of_its_cause_and_opens_its_event(seen: Visit) -> None:
-    """A triangle for firmware, a diamond for a board, a ring for the surroundings; red only where the firmware
-    got worse. Its title says what happened when; a click opens the event.
+    """A triangle for firmware, a diamond for a board, a ring for the surroundings; red only where the
+    firmware got worse. Its title says what happened when; a click opens the event.
     """
     page = seen.page
     page.locator("figure.tile .change").first.wait_for()
     page.locator("figure.tile").last.scroll_into_view_if_needed()
-    signs = dict(page.locator(".change").evaluate_all("all => all.map(one => [one.textContent, one.className])"))
+    signs = dict(
+        page.locator(".change").evaluate_all("all => all.map(one => [one.textContent, one.className])")
+    )
     assert {"▲", "◆", "○"} <= signs.keys()
     assert signs["▲"].split()[-1] in ("tone-bad", "tone-good")
     assert "tone-bad" not in signs["◆"] + signs["○"]
@@ -199,7 +208,7 @@ def test_a_change_has_the_sign_of_its_cause_and_opens_its_event(seen: Visit) -> 
 
 
 def test_a_chart_has_its_line_its_reference_and_its_limit_on_the_canvas(seen: Visit) -> None:
-    """Line and reference are drawn on the large chart of an event, the limit on the chart that it leads to."""
+    """Line and reference are on the large chart of an event, the limit on the chart that it leads to."""
     seen.page.locator("#event-3 button").click()
     chart = seen.page.locator("#event-3-more canvas").first
     assert chart.evaluate(_DRAWN, ["--chart-one", "--soft"]) == [True, True]

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Details (distribution, boots, samples, wire) of the newest run of sample.js. */
+/** Details (distribution, boots) of the newest run of sample.js. */
 import { rounded } from "./sample_steps.js";
 
 const BINS = 40;
-const SAMPLES = 600;
 const BOOTS = 9;
 
 /**
@@ -30,9 +29,6 @@ function detail(item, run, next) {
     run, unit: item.unit, test: item.test,
     distribution: distribution(typical, limit, item.stat, next),
     boots: boots(typical, next),
-    samples: item.unit === "us" ? samples(typical, next) : null,
-    wire: item.bench === "publish" ? [{ symptom: "retransmission", count: 12, filter: "tcp.analysis.retransmission" }] : [],
-    wire_note: item.bench === "publish" ? "" : "Nothing was captured: this bench has no peer on the rack.",
     files: [{ text: "samples.csv", href: "../runs/newest/samples.csv" }],
   };
 }
@@ -52,12 +48,4 @@ function boots(typical, next) {
   const role = Array.from({ length: BOOTS * 2 }, (_, n) => (n % 2 ? "reference" : "candidate"));
   const near = (scale) => role.map(() => rounded(typical * scale * (0.97 + 0.06 * next())));
   return { role, index: role.map((_, n) => Math.floor(n / 2)), stats: { p50: near(1), p95: near(2), p99: near(3) } };
-}
-
-function samples(typical, next) {
-  const count = Array.from({ length: SAMPLES }, (_, n) => n);
-  return {
-    boot: count.map((n) => Math.floor((n * BOOTS) / SAMPLES)), time_s: count.map((n) => rounded((n % 67) * 0.9 + 0.1)),
-    value: count.map(() => rounded(typical * (0.8 + 0.4 * next() + (next() < 0.02 ? 3 : 0)))), of: 12_000, failed_time_s: [14.2, 41.7],
-  };
 }
