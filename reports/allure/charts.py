@@ -13,7 +13,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
 from hil.metrics import stats
-from hil.reports.allure.figure import (
+from hil.reports.allure.samples import MARK_SHARES, Mark, Row, Samples
+from hil.reports.svg import (
     BAR,
     COLD,
     FOOT,
@@ -34,7 +35,6 @@ from hil.reports.allure.figure import (
     text_width,
     tick_text,
 )
-from hil.reports.allure.samples import MARK_SHARES, Mark, Row, Samples
 
 WIDTH = 840
 _LEFT, _RIGHT = 76, WIDTH - 28

@@ -14,8 +14,8 @@ from hil.metrics.evaluation import QUANTILES, Metric, Term, row_values, source_u
 from hil.metrics.metric import name_of
 from hil.metrics.values import count_voids, its_rows
 from hil.model import RunRecord
-from hil.reports.allure.figure import wants_log
 from hil.reports.allure.story import Story
+from hil.reports.svg import wants_log
 
 CHARTS_MAX = 3
 MARKED = {"lower": ("p50", "p95", "p99"), "higher": ("p5", "p50")}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -20,13 +20,26 @@ from hil.model import SeriesVerdict
 from hil.reports.allure.identity import id_of
 from hil.reports.names import human_metric
 from hil.reports.site.runs import ShownRun
+from hil.reports.svg import Svg
+from hil.reports.trend.picture import (
+    WIDTH,
+    draw_dates,
+    draw_ends,
+    draw_limit,
+    draw_values,
+    fitted,
+    nights_axis,
+)
 
 MOST_TESTS = 400  # of a run: each costs its result a reading and a writing
 _RESULT = "-result.json"
 _FEWEST = 2  # earlier reports before there is a line
-_WIDTH, _LEFT, _RIGHT, _TOP, _BOTTOM, _HEIGHT = 640, 64, 8, 24.0, 116.0, 134  # pixels
-_AIR = 0.12  # of the range of the values, above and below them
-_LINE, _LIMIT, _INK = "#2f74d0", "#c62828", "#77808c"
+_PANEL, _HEIGHT = (24.0, 116.0), 134  # pixels: from its top to its bottom, and of the drawing
+_STYLE = """
+text { font: 11px sans-serif; fill: #77808c; } .e { text-anchor: end; } .m { text-anchor: middle; }
+.grid { stroke: #77808c; opacity: .15; } .limit { stroke: #c62828; stroke-dasharray: 5 4; }
+.candidate { fill: none; stroke: #2f74d0; stroke-width: 1.6; } circle { fill: #2f74d0; }
+"""
 
 
 @dataclass(frozen=True)
@@ -94,54 +107,21 @@ def _drawn(past: _Past) -> str:
     Its colours are to be read on white and on black, as it knows nothing of the page around it.
     """
     unit = next((unit for unit in UNITS if unit.symbol == past.unit), None)
-    item, count = past.item, len(past.values)
-    low, high = min(past.values), max(past.values)
-    air = max((high - low) * _AIR, abs(high) * _AIR / 10, 1e-9)
-    low, high = low - air, high + air
-
-    def y(value: float) -> float:
-        return _BOTTOM - (value - low) / (high - low) * (_BOTTOM - _TOP)
 
     def written(value: float) -> str:
         return format_value(float(f"{value:.3g}"), unit) if unit else f"{value:.3g}"
 
-    place = [_LEFT + n / max(count - 1, 1) * (_WIDTH - _LEFT - _RIGHT) for n in range(count)]
-    drawn = " ".join(f"{x:.1f},{y(value):.1f}" for x, value in zip(place, past.values, strict=True))
-    parts = [*_axis(_TOP, written(high)), *_axis(_BOTTOM, written(low))]
+    item, count, up = past.item, len(past.values), fitted(past.values, *_PANEL)
+    svg = Svg(WIDTH, _HEIGHT)
+    svg.add("style", _STYLE)
+    draw_ends(svg, up, written)
     if unit and item.limit is not None:
-        parts += _limit(convert(item.limit, find_unit(item.unit), unit), low, high, y, written)
-    parts.append(f'<polyline points="{drawn}" fill="none" stroke="{_LINE}" stroke-width="1.6"/>')
-    parts.append(f'<circle cx="{place[-1]:.1f}" cy="{y(past.values[-1]):.1f}" r="3" fill="{_LINE}"/>')
-    parts.append(_text(_LEFT, _HEIGHT - 4, escape(past.days[0])))
-    parts.append(_text(_WIDTH - _RIGHT, _HEIGHT - 4, escape(past.days[-1]), end=True))
-    title = f"{human_metric(item)} over this report and {count - 1} before it"
-    name = escape(visible(title))
-    svg = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" '
-        f'height="{_HEIGHT}" font-family="sans-serif">{"".join(parts)}</svg>'
-    )
-    data = base64.b64encode(svg.encode()).decode()
-    picture = f'<img src="data:image/svg+xml;base64,{data}" alt="{name}" width="{_WIDTH}">'
+        limit = convert(item.limit, find_unit(item.unit), unit)
+        draw_limit(svg, up, limit, written(limit))
+    draw_values(svg, "candidate", up, past.values)
+    svg.add("circle", cx=nights_axis(count).px(count - 1), cy=up.px(past.values[-1]), r=3)
+    draw_dates(svg, past.days, _HEIGHT)
+    name = escape(visible(f"{human_metric(item)} over this report and {count - 1} before it"))
+    data = base64.b64encode(svg.to_bytes()).decode()
+    picture = f'<img src="data:image/svg+xml;base64,{data}" alt="{name}" width="{WIDTH}">'
     return f"<p><strong>{name}</strong></p><p>{picture}</p>"
-
-
-def _limit(
-    limit: float, low: float, high: float, y: Callable[[float], float], written: Callable[[float], str]
-) -> list[str]:
-    if low <= limit <= high:
-        line = (
-            f'<path d="M{_LEFT} {y(limit):.1f}H{_WIDTH - _RIGHT}" stroke="{_LIMIT}" stroke-dasharray="5 4"/>'
-        )
-        return [line, _text(_WIDTH - _RIGHT, y(limit) - 3, f"limit {escape(written(limit))}", end=True)]
-    arrow = "↑" if limit > high else "↓"
-    return [_text(_WIDTH - _RIGHT, 12, f"limit {escape(written(limit))} {arrow}", end=True)]
-
-
-def _axis(y: float, text: str) -> list[str]:
-    line = f'<path d="M{_LEFT} {y}H{_WIDTH - _RIGHT}" stroke="{_INK}" opacity=".15"/>'
-    return [line, _text(_LEFT - 6, y + 4, escape(text), end=True)]
-
-
-def _text(x: float, y: float, text: str, *, end: bool = False) -> str:
-    anchor = ' text-anchor="end"' if end else ""
-    return f'<text x="{x}" y="{y:.0f}" font-size="11" fill="{_INK}"{anchor}>{text}</text>'

@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from html import escape
+from xml.etree.ElementTree import SubElement
 
 from hil.reports.kinds import kind_remark
 from hil.reports.page import frame
 from hil.reports.studies.declaration import Study
 from hil.reports.studies.document import Document, Line, Picture, Section, Table, are_words, number
+from hil.reports.svg import Axis, Svg
 
 WIDTH, HEIGHT = 460, 230
 LEFT, RIGHT, TOP, BOTTOM = 46, 12, 12, 38
@@ -23,67 +25,50 @@ _TICKS = 5
 def render_chart(picture: Picture, caption: str) -> str:
     """Return a figure with a legend; y begins at zero."""
     points = [point for line in picture.lines for point in line.points]
-    most_x = max(x for x, *_ in points)
+    across = Axis(0, _round_up(max(x for x, *_ in points)), LEFT, WIDTH - RIGHT)
     most_y = max(max(y, high or 0.0) for _, y, _, high in points) or 1.0
-    scale = _Scale(_round_up(most_x), _round_up(most_y))
-    draw = _stairs if picture.stairs else _line
-    body = [*_axes(scale, picture), *(draw(scale, line, n) for n, line in enumerate(picture.lines))]
+    up = Axis(0, _round_up(most_y), HEIGHT - BOTTOM, TOP)
+    svg = Svg(WIDTH, HEIGHT, aria_label=caption)
+    _draw_axes(svg, across, up, picture.x_label)
+    draw = _draw_stairs if picture.stairs else _draw_line
+    for number_before, line in enumerate(picture.lines):
+        draw(svg, across, up, line, dashes="6 5" if number_before else "")
     legend = "".join(f'<li class="{line.style}"><i></i>{escape(line.name)}</li>' for line in picture.lines)
     title = f" <small>{escape(picture.title)}</small>" if picture.title else ""
     return (
         f"<figure><figcaption>{escape(caption)}{title}</figcaption>"
         f'<ul class="legend">{legend}</ul>'
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(caption)}">{"".join(body)}</svg>'
-        "</figure>"
+        f"{svg.to_text()}</figure>"
     )
 
 
-class _Scale:
-    """From figures to places; both axes begin at zero."""
-
-    def __init__(self, most_x: float, most_y: float) -> None:
-        self.most_x, self.most_y = most_x, most_y
-
-    def x(self, value: float) -> float:
-        return round(LEFT + value / self.most_x * (WIDTH - LEFT - RIGHT), 1)
-
-    def y(self, value: float) -> float:
-        return round(HEIGHT - BOTTOM - value / self.most_y * (HEIGHT - TOP - BOTTOM), 1)
-
-
-def _axes(scale: _Scale, picture: Picture) -> list[str]:
-    parts = []
+def _draw_axes(svg: Svg, across: Axis, up: Axis, x_label: str) -> None:
     for tick in range(_TICKS + 1):
-        y, x = scale.most_y * tick / _TICKS, scale.most_x * tick / _TICKS
-        parts.append(f'<path class="grid" d="M{LEFT} {scale.y(y)}H{WIDTH - RIGHT}"/>')
-        parts.append(f'<text class="e" x="{LEFT - 6}" y="{scale.y(y) + 4}">{_tick(y)}</text>')
-        parts.append(f'<text class="m" x="{scale.x(x)}" y="{HEIGHT - BOTTOM + 16}">{_tick(x)}</text>')
-    middle = (LEFT + WIDTH - RIGHT) / 2
-    parts.append(f'<text class="m u" x="{middle}" y="{HEIGHT - 6}">{escape(picture.x_label)}</text>')
-    return parts
+        y, x = up.high * tick / _TICKS, across.high * tick / _TICKS
+        svg.add("path", class_="grid", d=f"M{LEFT} {up.px(y):.1f}H{WIDTH - RIGHT}")
+        svg.add("text", _tick(y), class_="e", x=LEFT - 6, y=up.px(y) + 4)
+        svg.add("text", _tick(x), class_="m", x=across.px(x), y=HEIGHT - BOTTOM + 16)
+    svg.add("text", x_label, class_="m u", x=(LEFT + WIDTH - RIGHT) / 2, y=HEIGHT - 6)
 
 
-def _line(scale: _Scale, line: Line, number_before: int) -> str:
-    """Draw a line; one that others come before is dashed, so that they are seen where all coincide."""
-    places = [(scale.x(x), scale.y(y)) for x, y, *_ in line.points]
-    parts = [f'<path class="line" d="M{" L".join(f"{x} {y}" for x, y in places)}"{_dashes(number_before)}/>']
-    for (x, y, low, high), (left, top) in zip(line.points, places, strict=True):
+def _draw_line(svg: Svg, across: Axis, up: Axis, line: Line, dashes: str) -> None:
+    """Draw a line; one that others come before has ``dashes``, so that they are seen where all coincide."""
+    style = f"line {line.style}"
+    svg.polyline(
+        [(across.px(x), up.px(y)) for x, y, *_ in line.points], class_=style, stroke_dasharray=dashes
+    )
+    for x, y, low, high in line.points:
         if low is not None and high is not None:
-            parts.append(f'<path class="line" d="M{left} {scale.y(low)}V{scale.y(high)}"/>')
-        tip = f"{line.name}: {number(y)} at {_tick(x)}"
-        parts.append(f'<circle cx="{left}" cy="{top}" r="3"><title>{escape(tip)}</title></circle>')
-    return f'<g class="{line.style}">{"".join(parts)}</g>'
+            svg.add("path", class_=style, d=f"M{across.px(x):.1f} {up.px(low):.1f}V{up.px(high):.1f}")
+        dot = svg.add("circle", class_=line.style, cx=across.px(x), cy=up.px(y), r=3)
+        SubElement(dot, "title").text = f"{line.name}: {number(y)} at {_tick(x)}"
 
 
-def _stairs(scale: _Scale, line: Line, number_before: int) -> str:
+def _draw_stairs(svg: Svg, across: Axis, up: Axis, line: Line, dashes: str) -> None:
     """Draw a line that rises from 0 at each of its points, and goes on to the right end."""
-    steps = "".join(f"H{scale.x(x)}V{scale.y(y)}" for x, y, *_ in line.points)
-    path = f"M{LEFT} {scale.y(0)}{steps}H{WIDTH - RIGHT}"
-    return f'<g class="{line.style}"><path class="line" d="{path}"{_dashes(number_before)}/></g>'
-
-
-def _dashes(number_before: int) -> str:
-    return ' stroke-dasharray="6 5"' if number_before else ""
+    steps = "".join(f"H{across.px(x):.1f}V{up.px(y):.1f}" for x, y, *_ in line.points)
+    path = f"M{LEFT} {up.start_px:.1f}{steps}H{WIDTH - RIGHT}"
+    svg.add("path", class_=f"line {line.style}", d=path, stroke_dasharray=dashes)
 
 
 def _tick(value: float) -> str:

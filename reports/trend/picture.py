@@ -8,65 +8,45 @@ is blamed for a step in this, not in the raw values.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from html import escape
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from statistics import fmean
 from typing import Any
 
 from hil.base.units import Unit, best_unit, conversion, find_unit, format_value
 from hil.base.untrusted import visible
+from hil.reports.svg import Axis, Svg
 
-WIDTH, LEFT, RIGHT = 640, 64, 8  # pixels of the drawing; RIGHT of the margin
+WIDTH, LEFT, RIGHT = 640, 64, 632  # pixels of the drawing, and the ends of its lines
 _MAIN, _RATIO = (22.0, 132.0), (158.0, 206.0)  # from the top of a panel to its bottom
 _HEIGHT, _HEIGHT_ALONE = 222, 150
 _AIR = 0.12  # of the range of the values, above and below them
 _LEAST_RANGE = 0.02  # of the largest value: what does not vary is a line, not noise
 _FEWEST = 2  # points with a reference before a ratio is drawn
 
-
-@dataclass(frozen=True)
-class _Axis:
-    """From values to pixels: ``low`` at ``bottom``, ``high`` at ``top``."""
-
-    low: float
-    high: float
-    top: float
-    bottom: float
-
-    def at(self, value: float) -> float:
-        return self.bottom - (value - self.low) / (self.high - self.low) * (self.bottom - self.top)
-
-    def holds(self, value: float) -> bool:
-        return self.low <= value <= self.high
+Values = Sequence[float | None]
 
 
 def event_picture(event: Mapping[str, Any], trend: Mapping[str, Any]) -> str:
     """Return the SVG of an event of trend.json; "" where no series of it is drawn there."""
     series = surest(event, trend)
-    if series is None:
-        return ""
-    points = series["points"]
-    values = points["value"]
-    drawn = [n for n, value in enumerate(values) if value is not None]
-    if len(drawn) < _FEWEST:
+    values: Values = series["points"]["value"] if series else []
+    if series is None or sum(value is not None for value in values) < _FEWEST:
         return ""
     step = _step(event, trend, series)
-    nights = [str(trend["runs"]["started_utc"][run])[:10] for run in points["run"]]
-    reference = points.get("reference") or [None] * len(values)
-    pairs = _ratios(values, reference, step)
-    parts = [
-        _shade(step, len(values), _RATIO[1] if pairs else _MAIN[1]),
-        *_main(series, values, reference),
-        *(_ratio_panel(pairs, step, len(values), of_ratio=bool(event["of_ratio"])) if pairs else ()),
-        *_dates(nights, step, _HEIGHT if pairs else _HEIGHT_ALONE),
-    ]
-    height = _HEIGHT if pairs else _HEIGHT_ALONE
-    return (
-        f'<svg class="picture" viewBox="0 0 {WIDTH} {height}" role="img" '
-        f'aria-label="{_said(event, series)}">'
-        f"{''.join(parts)}</svg>"
-    )
+    reference: Values = series["points"].get("reference") or [None] * len(values)
+    ratios = _ratios(values, reference, step)
+    height, across = _HEIGHT if any(ratios) else _HEIGHT_ALONE, nights_axis(len(values))
+    svg = Svg(WIDTH, height, class_="picture", aria_label=_said(event, series))
+    left, right = across.px(max(step - 1, 0)), across.px(step)
+    bottom = _RATIO[1] if any(ratios) else _MAIN[1]
+    svg.add("rect", class_="step", x=left, y=_MAIN[0], width=max(right - left, 2.0), height=bottom - _MAIN[0])
+    _draw_main(svg, series, values, reference)
+    if any(ratios):
+        _draw_ratios(svg, ratios, step, of_ratio=bool(event["of_ratio"]))
+    nights = [str(trend["runs"]["started_utc"][run])[:10] for run in series["points"]["run"]]
+    draw_dates(svg, nights, height, step)
+    return svg.to_text()
 
 
 def surest(event: Mapping[str, Any], trend: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -81,9 +61,7 @@ def surest(event: Mapping[str, Any], trend: Mapping[str, Any]) -> Mapping[str, A
 def _said(event: Mapping[str, Any], series: Mapping[str, Any]) -> str:
     """Return what the picture shows, for who does not see it."""
     name = f"{series['quantity']} {series['stat']}".strip()
-    return escape(
-        visible(f"{name} on {series['rack']}/{series['board']} over the nights: {event['headline']}")
-    )
+    return visible(f"{name} on {series['rack']}/{series['board']} over the nights: {event['headline']}")
 
 
 def _step(event: Mapping[str, Any], trend: Mapping[str, Any], series: Mapping[str, Any]) -> int:
@@ -94,113 +72,91 @@ def _step(event: Mapping[str, Any], trend: Mapping[str, Any], series: Mapping[st
     return int(own[0]) if own else next(after, 0)
 
 
-def _x(position: float, count: int) -> float:
-    return LEFT + position / max(count - 1, 1) * (WIDTH - LEFT - RIGHT)
+def nights_axis(count: int) -> Axis:
+    """Return the axis on which ``count`` points stand side by side."""
+    return Axis(0, max(count - 1, 1), LEFT, RIGHT)
 
 
-def _shade(step: int, count: int, bottom: float) -> str:
-    """Return the range in which it happened: from the last point before to the first of the new level."""
-    left, right = _x(max(step - 1, 0), count), _x(step, count)
-    size = f'width="{max(right - left, 2.0):.1f}" height="{bottom - _MAIN[0]:.1f}"'
-    return f'<rect class="step" x="{left:.1f}" y="{_MAIN[0]}" {size}/>'
-
-
-def _main(
-    series: Mapping[str, Any], values: Sequence[float | None], reference: Sequence[float | None]
-) -> Iterable[str]:
-    """Yield the panel of candidate and reference, with its axis, its limit and what the lines are."""
-    unit = find_unit(series["unit"]) if series["unit"] else None
-    axis = _fitted([*values, *reference], *_MAIN)
-    yield from _ticks(axis, [_written(axis.high, unit), _written(axis.low, unit)])
-    steps = series["points"].get("limit") or []
-    limit = steps[-1][1] if steps else None
-    if limit is not None:
-        yield _limit(limit, axis, _written(limit, unit))
-    yield _path("reference", [(_x(n, len(values)), axis.at(value)) for n, value in _known(reference)])
-    yield _path("candidate", [(_x(n, len(values)), axis.at(value)) for n, value in _known(values)])
-    name = f"{series['quantity']} {series['stat']}".strip()
-    label = "" if series["label"] == "defaults" else f" {series['label']}"
-    lines = " (dotted: the reference)" if _known(reference) else ""
-    where = f"{name}{label} · {series['rack']}/{series['board']}{lines}"
-    yield f'<text x="{LEFT}" y="12">{escape(visible(where, 90))}</text>'
-
-
-def _limit(limit: float, axis: _Axis, text: str) -> str:
-    if axis.holds(limit):
-        y = axis.at(limit)
-        line = f'<line class="limit" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
-        return f'{line}<text class="e" x="{WIDTH - RIGHT}" y="{y - 3:.1f}">limit {escape(text)}</text>'
-    arrow = "↑" if limit > axis.high else "↓"
-    return f'<text class="e" x="{WIDTH - RIGHT}" y="12">limit {escape(text)} {arrow}</text>'
-
-
-def _ratio_panel(
-    ratios: Sequence[tuple[int, float]], step: int, count: int, *, of_ratio: bool
-) -> Iterable[str]:
-    """Yield the candidate beside the reference, in per cent of the level before the step."""
-    axis = _fitted([value for _, value in ratios], *_RATIO)
-    yield from _ticks(axis, [_percent(axis.high), _percent(axis.low)])
-    yield _path("ratio", [(_x(n, count), axis.at(value)) for n, value in ratios])
-    for first, part in (
-        (True, [r for r in ratios if r[0] < step]),
-        (False, [r for r in ratios if r[0] >= step]),
-    ):
-        if part:
-            level = axis.at(fmean(value for _, value in part))
-            left, right = _x(part[0][0], count), _x(part[-1][0], count)
-            name = "level" if first else "level new"
-            yield f'<line class="{name}" x1="{left:.1f}" x2="{right:.1f}" y1="{level:.1f}" y2="{level:.1f}"/>'
-    words = "beside the reference, which decides" if of_ratio else "beside the reference"
-    yield f'<text x="{LEFT}" y="{_RATIO[0] - 6:.0f}">{words}</text>'
-
-
-def _ratios(
-    values: Sequence[float | None], reference: Sequence[float | None], step: int
-) -> list[tuple[int, float]]:
-    """Return position and ratio of the points that have both, relative to their mean before ``step``."""
-    found = [
-        (n, value / other)
-        for n, (value, other) in enumerate(zip(values, reference, strict=True))
-        if value and other
-    ]
-    before = [ratio for n, ratio in found if n < step]
-    if len(found) < _FEWEST or not before:
-        return []
-    base = fmean(before)
-    return [(n, ratio / base - 1.0) for n, ratio in found]
-
-
-def _fitted(values: Iterable[float | None], top: float, bottom: float) -> _Axis:
+def fitted(values: Iterable[float | None], top: float, bottom: float) -> Axis:
     """Return an axis that holds these values and little else."""
     known = [value for value in values if value is not None]
     low, high = min(known), max(known)
     air = max((high - low) * _AIR, abs(high) * _LEAST_RANGE / 2, 1e-9)
-    return _Axis(low - air, high + air, top, bottom)
+    return Axis(low - air, high + air, bottom, top)
 
 
-def _ticks(axis: _Axis, texts: Sequence[str]) -> Iterable[str]:
-    for y, text in zip((axis.top, axis.bottom), texts, strict=True):
-        yield f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y}" y2="{y}"/>'
-        yield f'<text class="e" x="{LEFT - 6}" y="{y + 4:.0f}">{escape(text)}</text>'
+def draw_ends(svg: Svg, up: Axis, written: Callable[[float], str]) -> None:
+    """Draw a line with its value at both ends of a panel."""
+    for y, value in ((up.end_px, up.high), (up.start_px, up.low)):
+        svg.add("line", class_="grid", x1=LEFT, x2=RIGHT, y1=y, y2=y)
+        svg.add("text", written(value), class_="e", x=LEFT - 6, y=y + 4)
 
 
-def _dates(nights: Sequence[str], step: int, height: int) -> Iterable[str]:
-    """Yield the first and the last night, and that of the step where it has room."""
-    count, y = len(nights), height - 4
-    yield f'<text class="u" x="{LEFT}" y="{y}">{escape(nights[0])}</text>'
-    yield f'<text class="e" x="{WIDTH - RIGHT}" y="{y}">{escape(nights[-1])}</text>'
-    x = _x(step, count)
-    if LEFT + 120 < x < WIDTH - RIGHT - 120:
-        yield f'<text class="m" x="{x:.1f}" y="{y}">{escape(nights[step])}</text>'
+def draw_values(svg: Svg, name: str, up: Axis, values: Values) -> None:
+    """Draw a line through the values that are known; ``name`` is its class."""
+    across = nights_axis(len(values))
+    if known := [(across.px(n), up.px(value)) for n, value in enumerate(values) if value is not None]:
+        svg.polyline(known, class_=name)
 
 
-def _path(name: str, points: Sequence[tuple[float, float]]) -> str:
-    drawn = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-    return f'<polyline class="{name}" points="{drawn}"/>' if drawn else ""
+def draw_limit(svg: Svg, up: Axis, limit: float, text: str) -> None:
+    """Draw a limit where it is; one off the axis is a word at the edge."""
+    y = up.px(limit)
+    if up.holds(limit):
+        svg.add("line", class_="limit", x1=LEFT, x2=RIGHT, y1=y, y2=y)
+    arrow = "" if up.holds(limit) else " ↑" if limit > up.high else " ↓"
+    svg.add("text", f"limit {text}{arrow}", class_="e", x=RIGHT, y=12 if arrow else y - 3)
 
 
-def _known(values: Sequence[float | None]) -> list[tuple[int, float]]:
-    return [(n, value) for n, value in enumerate(values) if value is not None]
+def draw_dates(svg: Svg, nights: Sequence[str], height: int, step: int = 0) -> None:
+    """Write the first and the last night, and the night of the step where it has room."""
+    svg.add("text", nights[0], class_="u", x=LEFT, y=height - 4)
+    svg.add("text", nights[-1], class_="e", x=RIGHT, y=height - 4)
+    x = nights_axis(len(nights)).px(step)
+    if LEFT + 120 < x < RIGHT - 120:
+        svg.add("text", nights[step], class_="m", x=x, y=height - 4)
+
+
+def _draw_main(svg: Svg, series: Mapping[str, Any], values: Values, reference: Values) -> None:
+    """Draw the panel of candidate and reference, with its axis, its limit and what the lines are."""
+    written = partial(_written, unit=find_unit(series["unit"]) if series["unit"] else None)
+    up = fitted([*values, *reference], *_MAIN)
+    draw_ends(svg, up, written)
+    steps = series["points"].get("limit") or []
+    if steps and steps[-1][1] is not None:
+        draw_limit(svg, up, steps[-1][1], written(steps[-1][1]))
+    draw_values(svg, "reference", up, reference)
+    draw_values(svg, "candidate", up, values)
+    name = f"{series['quantity']} {series['stat']}".strip()
+    label = "" if series["label"] == "defaults" else f" {series['label']}"
+    lines = " (dotted: the reference)" if any(value is not None for value in reference) else ""
+    where = f"{name}{label} · {series['rack']}/{series['board']}{lines}"
+    svg.add("text", visible(where, 90), x=LEFT, y=12)
+
+
+def _draw_ratios(svg: Svg, ratios: Values, step: int, *, of_ratio: bool) -> None:
+    """Draw the candidate beside the reference, in per cent of the level before the step."""
+    up, across = fitted(ratios, *_RATIO), nights_axis(len(ratios))
+    draw_ends(svg, up, _percent)
+    draw_values(svg, "ratio", up, ratios)
+    known = [(n, ratio) for n, ratio in enumerate(ratios) if ratio is not None]
+    for name, after in (("level", False), ("level new", True)):
+        if part := [one for one in known if (one[0] >= step) is after]:
+            y = up.px(fmean(ratio for _, ratio in part))
+            svg.add("line", class_=name, x1=across.px(part[0][0]), x2=across.px(part[-1][0]), y1=y, y2=y)
+    words = "beside the reference, which decides" if of_ratio else "beside the reference"
+    svg.add("text", words, x=LEFT, y=_RATIO[0] - 6)
+
+
+def _ratios(values: Values, reference: Values, step: int) -> Values:
+    """Return the ratio at each point that has both, relative to their mean before ``step``; [] of too few."""
+    pairs = zip(values, reference, strict=True)
+    ratios = [value / other if value and other else None for value, other in pairs]
+    known, before = ([ratio for ratio in part if ratio is not None] for part in (ratios, ratios[:step]))
+    if len(known) < _FEWEST or not before:
+        return []
+    base = fmean(before)
+    return [None if ratio is None else ratio / base - 1.0 for ratio in ratios]
 
 
 def _written(value: float, unit: Unit | None) -> str:

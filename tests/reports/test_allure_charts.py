@@ -21,9 +21,9 @@ from hil.metrics.evaluation import parse_terms
 from hil.model import RunRecord
 from hil.reports.allure import complete_results
 from hil.reports.allure.charts import draw_distribution, draw_timeline, rows_of_labels, subtitle
-from hil.reports.allure.figure import Axis, linear_ticks, log_ticks, pushed_apart, wrapped
 from hil.reports.allure.samples import Samples, samples_of
 from hil.reports.allure.story import story_of
+from hil.reports.svg import Axis, linear_ticks, log_ticks, pushed_apart, wrapped
 from hil.store import read_judged_run
 from tests.make_records import (
     THRESHOLDS_ROOT,

@@ -288,7 +288,7 @@ def test_the_picture_shows_both_lumps() -> None:
     assert steps == {200: 50.0, 17_700: 100.0}
     assert all(x < 11 for x, *_ in corrected.points)
     drawn = render_chart(picture, "caption")
-    (stairs, _) = re.findall(r'class="line" d="M46 192\.0((?:H[\d.]+V[\d.]+)+)H448"', drawn)
+    (stairs, _) = re.findall(r'class="line [^"]*" d="M46 192\.0((?:H[\d.]+V[\d.]+)+)H448"', drawn)
     heights = {float(y) for y in re.findall(r"V([\d.]+)", stairs)}
     assert {192.0 - 90.0, 192.0 - 180.0} <= heights
     assert "circle" not in drawn

@@ -69,7 +69,7 @@ def test_a_test_shows_its_figure_over_the_reports_before(tmp_path: Path, run: Sh
     assert "limits kept" in first
     assert rest.lstrip().startswith("<p><strong>publish latency p95 over this report and 3 before it")
     svg = drawing(text)
-    (line,) = re.findall(r'<polyline points="([^"]+)"', svg)
+    (line,) = re.findall(r'<polyline class="candidate" points="([^"]+)"', svg)
     heights = [float(point.partition(",")[2]) for point in line.split()]
     assert len(heights) == 4
     assert min(heights) == heights[2]  # 31 ms stand highest

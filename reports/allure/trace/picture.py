@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from hil.model import bench_of
 from hil.reports.allure.charts import WIDTH
-from hil.reports.allure.figure import (
+from hil.reports.svg import (
     GRID,
     INK,
     LIMIT,

@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small SVG figure: marks, text and a light panel of its own.
+"""Every static chart of the reports is drawn with this: SVG elements, axes, ticks at round numbers.
 
-The panel keeps it legible on Allure's light and dark pages, whose switch an image cannot see. Each mark says
-in data attributes which number it stands for.
-
-Axes of charts: from values to pixels, and ticks at round numbers.
+A Figure has a light panel of its own, which keeps it legible on Allure's light and dark pages: an image
+cannot see their switch. Each of its marks says in data attributes which number it stands for.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
@@ -80,30 +78,51 @@ class Heading:
             figure.text(_MARGIN, y, line)
 
 
-class Figure:
-    """Collects marks; ``to_bytes`` gives the file."""
+class Svg:
+    """Collects elements of a drawing of ``width`` × ``height`` pixels."""
+
+    def __init__(self, width: float, height: float, **attributes: object) -> None:
+        size = {"width": _written(width), "height": _written(height)}
+        box = {"viewBox": f"0 0 {size['width']} {size['height']}"}
+        names = {"xmlns": "http://www.w3.org/2000/svg"}
+        self._root = ET.Element("svg", {**names, **size, **box, **_attributes(attributes), "role": "img"})
+
+    def add(self, tag: str, text: str = "", **attributes: object) -> ET.Element:
+        """Add an element; ``class_`` is its class, and an attribute without a value is left out."""
+        element = ET.SubElement(self._root, tag, _attributes(attributes))
+        element.text = text or None
+        return element
+
+    def polyline(self, points: Iterable[Point], **attributes: object) -> None:
+        """Draw a line through ``points``, one at least."""
+        drawn = " ".join(f"{_written(x)},{_written(y)}" for x, y in points)
+        self.add("polyline", **attributes, points=drawn)
+
+    def to_text(self) -> str:
+        """Return the drawing as an element of an HTML page."""
+        return ET.tostring(self._root, encoding="unicode")
+
+    def to_bytes(self) -> bytes:
+        """Return the drawing as a file."""
+        ET.indent(self._root, " ")
+        return f"{self.to_text()}\n".encode()
+
+
+def _attributes(attributes: Mapping[str, object]) -> dict[str, str]:
+    texts = {name.rstrip("_").replace("_", "-"): _written(value) for name, value in attributes.items()}
+    return {name: text for name, text in texts.items() if text}
+
+
+class Figure(Svg):
+    """A chart on a panel, below its heading."""
 
     def __init__(self, heading: Heading, height: float) -> None:
         width = heading.width
-        self._root = ET.Element(
-            "svg",
-            {
-                "xmlns": "http://www.w3.org/2000/svg",
-                "width": str(width),
-                "height": _written(height),
-                "viewBox": f"0 0 {width} {_written(height)}",
-                "font-family": "system-ui, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif",
-                "font-size": str(FONT_PX),
-                "role": "img",
-            },
-        )
-        ET.SubElement(self._root, "title").text = " ".join(heading.titles)
-        self._add("rect", x=0.5, y=0.5, width=width - 1, height=height - 1, rx=6, fill="#ffffff", stroke=GRID)
+        fonts = "system-ui, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
+        super().__init__(width, height, font_family=fonts, font_size=FONT_PX)
+        self.add("title", " ".join(heading.titles))
+        self.add("rect", x=0.5, y=0.5, width=width - 1, height=height - 1, rx=6, fill="#ffffff", stroke=GRID)
         heading.draw(self)
-
-    def _add(self, tag: str, **attributes: object) -> ET.Element:
-        texts = {name.replace("_", "-"): _written(value) for name, value in attributes.items()}
-        return ET.SubElement(self._root, tag, {name: text for name, text in texts.items() if text})
 
     def text(
         self,
@@ -120,27 +139,27 @@ class Figure:
         """Write a text whose base line is at ``y``; ``turned`` reads from bottom to top."""
         turn = f"rotate(-90 {_written(x)} {_written(y)})" if turned else ""
         style = {"text_anchor": anchor, "fill": fill, "font_size": size, "font_weight": weight}
-        self._add("text", x=x, y=y, transform=turn, **style).text = text
+        self.add("text", text, x=x, y=y, transform=turn, **style)
 
     def line(self, start: Point, end: Point, *, stroke: str, width: float = 1, **more: object) -> None:
         places = {"x1": start[0], "y1": start[1], "x2": end[0], "y2": end[1]}
-        self._add("line", stroke=stroke, stroke_width=width, **places, **more)
+        self.add("line", stroke=stroke, stroke_width=width, **places, **more)
 
     def rect(self, corner: Point, width: float, height: float, *, fill: str, **more: object) -> None:
-        self._add("rect", x=corner[0], y=corner[1], width=width, height=height, fill=fill, **more)
+        self.add("rect", x=corner[0], y=corner[1], width=width, height=height, fill=fill, **more)
 
     def stairs(self, points: Iterable[Point], *, stroke: str, width: float = 1.75, **more: object) -> None:
         """Draw lines that go right first and then up."""
         (x, y), *rest = points
         path = f"M{_written(x)} {_written(y)}" + "".join(f"H{_written(x)}V{_written(y)}" for x, y in rest)
-        self._add("path", d=path, fill="none", stroke=stroke, stroke_width=width, **more)
+        self.add("path", d=path, fill="none", stroke=stroke, stroke_width=width, **more)
 
     def dots(self, points: Sequence[Point], *, fill: str, size: float = 3.5, **more: object) -> None:
         """Draw round dots; those that would lie on one another are drawn once."""
         places = _distinct(points)
         path = "".join(f"M{_written(x)} {_written(y)}h0" for x, y in places)
         style = {"stroke": fill, "stroke_width": size, "stroke_linecap": "round", "fill": "none"}
-        self._add("path", d=path, **style, **more)
+        self.add("path", d=path, **style, **more)
 
     def crosses(self, points: Sequence[Point], *, stroke: str, size: float = 4, **more: object) -> None:
         path = "".join(
@@ -148,12 +167,7 @@ class Figure:
             f"m{_written(-2 * size)} 0l{_written(2 * size)} {_written(-2 * size)}"
             for x, y in _distinct(points)
         )
-        self._add("path", d=path, fill="none", stroke=stroke, stroke_width=1.5, **more)
-
-    def to_bytes(self) -> bytes:
-        ET.indent(self._root, " ")
-        text: str = ET.tostring(self._root, encoding="unicode")
-        return f"{text}\n".encode()
+        self.add("path", d=path, fill="none", stroke=stroke, stroke_width=1.5, **more)
 
 
 def _distinct(points: Sequence[Point]) -> list[Point]:
