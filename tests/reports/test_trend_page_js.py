@@ -129,7 +129,7 @@ def test_the_first_screen_answers_and_nothing_is_fetched(seen: Visit) -> None:
 
 
 def test_charts_are_drawn_as_they_come_into_view_and_nothing_jumps(seen: Visit) -> None:
-    """A chart far below has only its place; it is drawn when one scrolls there, and keeps its height."""
+    """A chart far off has only its place; it is drawn when one scrolls there, and keeps its height."""
     last = seen.page.locator("figure.tile").last
     expect(last.locator(".place")).to_be_attached()
     last.scroll_into_view_if_needed()
@@ -194,13 +194,16 @@ def test_a_change_has_the_sign_of_its_cause_and_opens_its_event(seen: Visit) -> 
     """
     page = seen.page
     page.locator("figure.tile .change").first.wait_for()
-    page.locator("figure.tile").last.scroll_into_view_if_needed()
-    signs = dict(
-        page.locator(".change").evaluate_all("all => all.map(one => [one.textContent, one.className])")
-    )
+    signs: dict[str, str] = {}
+    for tile in page.locator("figure.tile").all():
+        tile.scroll_into_view_if_needed()
+        signs |= page.locator(".change").evaluate_all(
+            "all => Object.fromEntries(all.map(one => [one.textContent, one.className]))"
+        )
     assert {"▲", "◆", "○"} <= signs.keys()
     assert signs["▲"].split()[-1] in ("tone-bad", "tone-good")
     assert "tone-bad" not in signs["◆"] + signs["○"]
+    page.locator("figure.tile").first.scroll_into_view_if_needed()
     worse = page.locator("figure.tile .change.tone-bad").first
     assert "Firmware: publish latency" in (worse.get_attribute("title") or "")
     worse.click(position={"x": 11, "y": 8})

@@ -6,11 +6,13 @@ import uPlot from "uplot";
 
 import { level, pen, write } from "./marks.js";
 import { axis, colour, faint, Plot } from "./plot.js";
-import { drawable, pointsOf } from "./points.js";
+import { drawable } from "./points.js";
 import { digits, quantity, shownUnit } from "./units.js";
 import { count, runName, timeOf } from "./words.js";
 
 const HEIGHT = 220;
+const KEPT_NONE = "The run that is reported kept only summaries of this figure; its samples are not in the report.";
+const MEASURED_NONE = "The run that is reported did not measure this figure: the samples are in the folders of the runs that did.";
 const PREFERRED = ["p99", "p95", "p90", "mean", "p50"];
 const INKS = { candidate: "chart-p95", base: "chart-tail5", reference: "chart-max" };
 const ink = (/** @type {string} */ role) => INKS[role] ?? "chart-one";
@@ -20,21 +22,12 @@ const sum = (/** @type {number[]} */ counts) => counts.reduce((total, number) =>
 /** @param {{trend: Trend, chart: Chart}} props */
 export function Detail({ trend, chart }) {
   const detail = trend.details[chart.key];
-  if (!detail) return html`<p class="soft">${whyNone(trend, chart)}</p>`;
+  if (!detail) return html`<p class="soft">${chart.measuredNow ? KEPT_NONE : MEASURED_NONE}</p>`;
   const { distribution, boots, unit, run } = detail;
   return html`<h3>Behind the run of ${timeOf(trend, run)}, ${runName(trend, run)}</h3>
     ${distribution && distribution.edges.length > 1 && sum(distribution.candidate) ? html`<${Distribution} ...${{ chart, distribution, unit }} />`
       : html`<p class="soft">The run that is reported kept no samples of this figure, only its statistics.</p>`}
     <${Boots} ...${{ chart, boots, unit }} />`;
-}
-
-/** Why a chart has no details: the reported run did not measure it, or kept nothing of it. */
-function whyNone(trend, chart) {
-  if (chart.measuredNow) return "The run that is reported kept only summaries of this figure; its samples are not in the report.";
-  const last = Math.max(-1, ...chart.lines.flatMap(({ series }) => pointsOf(series).filter(({ value }) => value !== null).map(({ run }) => run)));
-  if (last < 0) return "No run has measured this figure.";
-  return `This report is about another run. This figure was last measured on ${timeOf(trend, last).slice(0, 10)} (${runName(trend, last)}); `
-    + "its samples are in the folder of that run.";
 }
 
 const Roles = ({ roles }) => html`<ul class="chart-legend">${roles.map(({ role, of }) => html`<li key=${role}>

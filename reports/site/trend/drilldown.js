@@ -13,6 +13,8 @@ import { boardAndKind, excessWords, runName, runWords, timeOf, valueWords } from
 
 const ROWS = 30;
 const LARGE_PX = 320;
+const KEY = `A change by ▲ ▼ the firmware, ◆ this board alone, ○ the surroundings, ? something unclear · dashed: limit · dotted: reference firmware
+  · shaded: 95 % interval · level line: between two changes · drag to enlarge, double click for all`;
 
 /** @param {{trend: Trend, chart: Chart, state: State, update: Update}} props */
 export function Drilldown({ trend, chart, state, update }) {
@@ -24,27 +26,11 @@ export function Drilldown({ trend, chart, state, update }) {
     <${Statistics} series=${lines.map(({ series }) => series)} chosen=${state.stat} update=${update} />
     <${Legend} chart=${chart} stats=${state.stat} />
     <${TrendChart} ...${{ trend, chart, stats: state.stat, height: LARGE_PX, zoom: true, onRun: choose }} />
-    <${Key} trend=${trend} chart=${chart} />
+    <p class="soft key">${KEY}</p>
     ${chosen >= 0 && html`<${ChosenRun} trend=${trend} chart=${chart} run=${chosen} />`}
     <${Detail} trend=${trend} chart=${chart} />
     <${RunTable} trend=${trend} chart=${chart} />
     <${Links} trend=${trend} chart=${chart} /><//>`;
-}
-
-/** What the marks mean; only those that this chart has. */
-function Key({ trend, chart }) {
-  const all = chart.lines.map(({ series }) => series);
-  const causes = new Set(all.flatMap(({ changes }) => changes.map(({ event }) => trend.events[event]?.cause ?? "unclear")));
-  const has = (/** @type {"low"|"reference"} */ column) => all.some(({ points }) => (points[column] ?? []).some((value) => value !== null));
-  const parts = [
-    causes.has("firmware") && "▲ ▼ changed by the firmware", causes.has("board") && "◆ by this board alone",
-    causes.has("environment") && "○ by the surroundings", causes.has("unclear") && "? of unclear cause",
-    has("low") && "shaded: 95 % interval of the median over boots", has("reference") && "dotted: reference firmware",
-    all.some(({ levels }) => levels.length) && "level line: between two changes, with its interval",
-    all.some(({ points }) => (points.limit ?? []).some(([, limit]) => limit !== null)) && "dashed: limit",
-    "drag to enlarge, double click for all",
-  ];
-  return html`<p class="soft key">${parts.filter(Boolean).join(" · ")}</p>`;
 }
 
 const linked = (/** @type {string} */ address, /** @type {string} */ text) => (safeLink(address) ? html`<a href=${address}>${text}</a>` : text);

@@ -27,12 +27,7 @@ export default class TrendPlugin {
   }
 }
 
-/**
- * A file that comes into being whole, while Allure is at work. Who makes it ends this process where it cannot.
- *
- * @param {string} path
- * @returns {Promise<string>}
- */
+/** Read a file that comes into being whole, while Allure is at work; its writer ends this process where it cannot. */
 async function readWhenThere(path) {
   for (;;) {
     try {
@@ -44,11 +39,7 @@ async function readWhenThere(path) {
   }
 }
 
-/**
- * The page's script and style, each as one text.
- *
- * @returns {Promise<{script: string, style: string}>}
- */
+/** Return the script and the style of the page, each as one text. */
 export async function readParts() {
   const [script, ...styles] = await Promise.all([bundle(), ...STYLES.map((name) => readFile(new URL(name, import.meta.url), "utf-8"))]);
   return { script, style: styles.join("\n") };

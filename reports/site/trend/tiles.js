@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The charts, in groups of bench and board. A chart is drawn when it comes near the window; its place is kept until then. */
+/** The charts, in groups of bench and board. Only charts near the window are drawn; the others keep their place. */
 import { html } from "htm/preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
@@ -10,7 +10,7 @@ import { isFiltered } from "./state.js";
 import { boardWords, count, timeOf } from "./words.js";
 
 const MOST_OPEN = 3; // at first; who looks for more has the table of changes and the filters
-const NEAR = "400px"; // this far outside of the window a chart is drawn
+const NEAR = "800px"; // this far outside of the window a chart is drawn: a thousand canvases would be a gigabyte
 
 /** @param {{trend: Trend, groups: Group[], state: State, update: Update}} props */
 export function Groups({ trend, groups, state, update }) {
@@ -60,7 +60,7 @@ function Tile({ trend, chart, state: { stat, from, to }, update }) {
   const box = useRef(/** @type {any} */ (null));
   const [near, setNear] = useState(false);
   useEffect(() => {
-    const watch = new IntersectionObserver((seen) => seen.some(({ isIntersecting }) => isIntersecting) && setNear(true), { rootMargin: NEAR });
+    const watch = new IntersectionObserver((seen) => setNear(seen[seen.length - 1].isIntersecting), { rootMargin: NEAR });
     watch.observe(box.current);
     return () => watch.disconnect();
   }, []);

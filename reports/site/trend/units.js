@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/**
- * Units as hil/base/units.py names them, and how a person writes a value.
- *
- * @typedef {{factor: number, symbol: string}} Shown  value × factor is the amount in symbol
- */
+/** Units as hil/base/units.py names them, and how a person writes a value. */
 
 /**
  * Units that grow into one another, the largest first: [name, how many of the smallest, symbol].
@@ -24,14 +20,8 @@ const FIXED = {
   dbm: [1, "dBm"], ops: [1, "ops/s"],
 };
 
-/**
- * The unit in which `largest`, given in `unit`, is at least 1.
- *
- * @param {string} unit
- * @param {number} largest
- * @returns {Shown}
- */
-export function shownUnit(unit, largest) {
+/** The unit in which `largest`, given in `unit`, is at least 1: value × factor is the amount in symbol. */
+export function shownUnit(/** @type {string} */ unit, /** @type {number} */ largest) {
   if (FIXED[unit]) return { factor: FIXED[unit][0], symbol: FIXED[unit][1] };
   for (const ladder of LADDERS) {
     const own = ladder.find(([name]) => name === unit);
@@ -42,12 +32,8 @@ export function shownUnit(unit, largest) {
   return { factor: 1, symbol: unit };
 }
 
-/**
- * Three significant digits, thousands separated: 0.0251, 7.12, 36.8, 1,200.
- *
- * @param {number} amount
- */
-export function digits(amount) {
+/** Three significant digits, thousands separated: 0.0251, 7.12, 36.8, 1,200. */
+export function digits(/** @type {number} */ amount) {
   const size = Math.abs(amount);
   const decimals = size === 0 ? 0 : Math.min(MOST_DECIMALS, Math.max(0, 2 - Math.floor(Math.log10(size))));
   const text = amount.toFixed(decimals);
@@ -55,13 +41,8 @@ export function digits(amount) {
   return plain.includes(".") ? plain : plain.replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
-/**
- * A value with the unit that reads best for it: "36.8 ms".
- *
- * @param {number} value
- * @param {string} unit  that it is given in
- */
-export function quantity(value, unit) {
+/** A value with the unit that reads best for it: "36.8 ms". */
+export function quantity(/** @type {number} */ value, /** @type {string} */ unit) {
   const shown = shownUnit(unit, value);
   return `${digits(value * shown.factor)} ${shown.symbol}`.trim();
 }
