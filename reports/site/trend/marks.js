@@ -8,6 +8,7 @@ import { quantity } from "./units.js";
 import { changeTone, runName, sign, signedPercent, timeOf } from "./words.js";
 
 const GAP_PX = 11; // between two names
+const LARGE_PX = 200; // a plot that is higher has room for the names of all limits
 
 /** Draw within the plot; sizes are in pixels of the screen. @param {uPlot} u @param {string} name  of the colour */
 export function pen(u, name, { width = 1, dash = /** @type {number[]} */ ([]), alpha = 1, fill = false }, /** @type {(path: Path2D) => void} */ draw) {
@@ -55,7 +56,7 @@ export function level(u, { from, to, value }, name, style = {}) {
 export function marksOf(trend, drawing, { event, ink, onEvent }) {
   return {
     drawClear: [(u) => { drawStep(u, drawing, event); drawLevels(u, drawing, ink); }],
-    draw: [(u) => { drawLimits(u, drawing); drawExcess(u, drawing); drawNames(u, drawing, ink); placeSigns(u, trend, drawing, onEvent); }],
+    draw: [(u) => { drawLimits(u, drawing); nameLimits(u, drawing); drawExcess(u, drawing); drawNames(u, drawing, ink); placeSigns(u, trend, drawing, onEvent); }],
   };
 }
 
@@ -82,27 +83,36 @@ function drawLevels(u, { main: { stat, series, points }, x, unit }, ink) {
   }
 }
 
-/** A limit is a level in each run, with a step where it was changed; of the main line it has a name. */
-function drawLimits(u, { lines, main, x, unit }) {
+/** A limit is a level in each run, with a step where it was changed. */
+function drawLimits(u, { lines, x, unit }) {
+  const right = u.bbox.left + u.bbox.width;
   for (const { points } of lines) {
     const places = points.map(({ run }) => u.valToPos(x(run), "x", true));
-    const edge = (/** @type {number} */ index, /** @type {number} */ end) => (places[index] === undefined ? end : places[index]);
+    const middle = (/** @type {number} */ index) => (places[index] + places[index + 1]) / 2;
     pen(u, "bad", { width: 1.1, dash: [5, 4], alpha: 0.75 }, (path) => points.forEach(({ limit }, index) => {
       if (limit === null) return;
       const y = u.valToPos(limit * unit.factor, "y", true);
-      const from = index ? (places[index - 1] + places[index]) / 2 : u.bbox.left;
-      const to = index < points.length - 1 ? (places[index] + edge(index + 1, 0)) / 2 : u.bbox.left + u.bbox.width;
-      if (points[index - 1]?.limit !== limit) path.moveTo(from, y);
-      path.lineTo(to, y);
+      const first = points[index - 1]?.limit === null || !index;
+      path[first ? "moveTo" : "lineTo"](index ? middle(index - 1) : u.bbox.left, y);
+      path.lineTo(index < points.length - 1 ? middle(index) : right, y);
     }));
   }
-  const newest = main.points.findLast(({ limit }) => limit !== null);
-  if (!newest) return;
+}
+
+/** Name the limits, on top of the lines: in a large chart each that has room, else that of the main line. */
+function nameLimits(u, { lines, main, unit }) {
   const { min, max } = u.scales.y;
-  const [beyond, limit] = [newest.limit * unit.factor > max ? " ↑" : newest.limit * unit.factor < min ? " ↓" : "", newest.limit * unit.factor];
-  const y = u.valToPos(Math.min(max, Math.max(min, limit)), "y", true) + (beyond === " ↑" ? 8 : -7) * uPlot.pxRatio;
-  const stat = lines.length > 1 && main.stat ? `${main.stat} ` : "";
-  write(u, `limit ${stat}${quantity(newest.limit, main.series.unit)}${beyond}`, u.bbox.left + 4 * uPlot.pxRatio, y);
+  const large = u.bbox.height > LARGE_PX * uPlot.pxRatio;
+  [main, ...(large ? lines.filter((line) => line !== main) : [])].reduce((taken, { stat, series, points }) => {
+    const limit = points.findLast((point) => point.limit !== null)?.limit;
+    if (limit === undefined) return taken;
+    const shown = limit * unit.factor;
+    const arrow = shown > max ? " ↑" : shown < min ? " ↓" : "";
+    const y = u.valToPos(Math.min(max, Math.max(min, shown)), "y", true) + (arrow === " ↑" ? 8 : -7) * uPlot.pxRatio;
+    if (taken.some((other) => Math.abs(other - y) < GAP_PX * uPlot.pxRatio)) return taken;
+    write(u, `limit ${lines.length > 1 && stat ? `${stat} ` : ""}${quantity(limit, series.unit)}${arrow}`, u.bbox.left + 4 * uPlot.pxRatio, y);
+    return [...taken, y];
+  }, /** @type {number[]} */ ([]));
 }
 
 /** Points beyond a limit: filled where it is broken, hollow where it is advice or not provable. */
