@@ -44,7 +44,9 @@ def run_info(**changes: object) -> RunInfo:
 
 def change_info(run: RunDirectory, **changes: object) -> None:
     """Change keys of a stored run.json."""
-    run.end(build(RunInfo, {**json.loads((run.path / "run.json").read_bytes()), **changes}))
+    stored = json.loads((run.path / "run.json").read_bytes())
+    del stored["schema"]
+    run.end(build(RunInfo, {**stored, **changes}))
 
 
 @functools.cache

@@ -7,11 +7,10 @@ was expected.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import re
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
@@ -23,7 +22,7 @@ from hil.model import SCHEMA_VERSION
 
 _Item = TypeVar("_Item")
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]|\[\.\.\.\]")  # a field, a place in a list, a key of an object
-_KEY = re.compile(r"Object (?:(missing) required|contains unknown) field `(\w+)`")
+_MISSING = re.compile(r"Object missing required field `(\w+)`")
 _WORD = re.compile(r"`([^`]*)`")
 _NESTED = (dict, list)
 _WORDS = {
@@ -50,7 +49,7 @@ def parse(kind: type[_Item], path: Path, content: bytes, *, way_out: str) -> _It
         stored = decode(content)
         if isinstance(stored, dict):
             refuse_newer(stored.get("schema"), SCHEMA_VERSION, str(path))
-            check_schema(stored.get("schema"), SCHEMA_VERSION)
+            check_schema(stored.pop("schema", None), SCHEMA_VERSION)
         return build(kind, stored)
     except ValueError as error:
         raise ConfigError(f"{path}: {error}.", next_step=way_out) from error
@@ -62,20 +61,22 @@ def build(kind: type[_Item], stored: object) -> _Item:
         found = msgspec.convert(stored, kind, strict=True)
     except msgspec.ValidationError as error:
         raise ValueError(_sentence(kind, stored, str(error))) from error
-    if dataclasses.is_dataclass(found):  # a struct refuses unknown keys itself
-        for key in _unknown(stored, msgspec.to_builtins(found)):
-            raise ValueError(f"{key} is an unknown key")
+    for key in _unknown(stored, found):
+        raise ValueError(f"{key} is an unknown key")
     return found
 
 
 def _unknown(stored: object, found: Any, where: str = "") -> Iterator[str]:
     """Yield the keys at any depth that are stored and that no field was made of."""
     if isinstance(stored, dict):
-        if not stored.keys() <= found.keys():
-            yield from (f"{where}{key}" for key in stored if key not in found)
+        parts = (
+            found if isinstance(found, dict) else {name: getattr(found, name) for name in _names(type(found))}
+        )
+        if not stored.keys() <= parts.keys():
+            yield from (f"{where}{key}" for key in stored if key not in parts)
         for key, value in stored.items():
-            if type(value) in _NESTED and key in found:  # few are, of the millions in a large verdict
-                yield from _unknown(value, found[key], f"{where}{key}.")
+            if type(value) in _NESTED and key in parts:  # few are, of the millions in a large verdict
+                yield from _unknown(value, parts[key], f"{where}{key}.")
     elif isinstance(stored, list) and stored and isinstance(stored[0], dict):
         for number, value in enumerate(stored):
             yield from _unknown(value, found[number], f"{where.rstrip('.')}[{number}].")
@@ -83,7 +84,8 @@ def _unknown(stored: object, found: Any, where: str = "") -> Iterator[str]:
 
 def _sentence(kind: type, stored: Any, problem: str) -> str:
     """Return msgspec's ``problem`` with the key in full, and with what it holds."""
-    said, _, path = problem.partition(" - at `$")
+    said, _, path = problem.rpartition(" - at `$")  # before the last one it may be the value that says so
+    said, path = (said, path) if said else (path, "")
     hint, value, where = _bare(kind), stored, ""
     for field, number in _STEP.findall(path):
         if field:
@@ -97,10 +99,8 @@ def _sentence(kind: type, stored: Any, problem: str) -> str:
             key = next(key for key, one in value.items() if not _fits(inner, one))
             hint, value, where = _bare(inner), value[key], f"{where}.{key}"
     where = where.removeprefix(".")
-    if key := _KEY.match(said):
-        return f"{where}.{key[2]} is {'missing' if key[1] else 'an unknown key'}".removeprefix(".")
-    if not where and not said.startswith("Expected"):
-        return said  # of a check of the type's own
+    if missing := _MISSING.match(said):
+        return f"{where}.{missing[1]} is missing".removeprefix(".")
     return f"{where or 'it'} is {value!r:.40}; expected {_expected(hint, said)}"
 
 
@@ -131,9 +131,10 @@ def _bare(hint: Any) -> Any:
     if get_origin(hint) is Annotated:
         return _bare(get_args(hint)[0])
     if isinstance(hint, types.UnionType):
-        return next((one for one in get_args(hint) if _has_parts(one)), hint)
+        return next((one for one in get_args(hint) if _names(one) or get_args(one)), hint)
     return hint
 
 
-def _has_parts(kind: Any) -> bool:
-    return dataclasses.is_dataclass(kind) or hasattr(kind, "__struct_fields__") or bool(get_args(kind))
+def _names(kind: Any) -> Collection[str]:
+    """Return the names of the fields of a struct or dataclass, none of another type."""
+    return getattr(kind, "__struct_fields__", None) or getattr(kind, "__dataclass_fields__", ())

@@ -18,7 +18,6 @@ class Reported(
     msgspec.Struct,
     frozen=True,
     omit_defaults=True,
-    forbid_unknown_fields=True,
     tag_field="schema",
     tag=SCHEMA_VERSION,
 ):

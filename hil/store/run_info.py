@@ -36,7 +36,7 @@ _GIT_DEADLINE_S = 10.0
 MOST_TITLE, MOST_AUTHOR = 200, 80  # characters of a commit's
 
 
-class _Part(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class _Part(msgspec.Struct, frozen=True, omit_defaults=True):
     """An object of run.json: what has its default is not written, and what has no field here is refused."""
 
 
@@ -150,12 +150,6 @@ class RunInfo(_Part, frozen=True, tag_field="schema", tag=SCHEMA_VERSION):
     lease_acquired_utc: str = ""  # when all boards were held
     lease_released_utc: str = ""  # when they were let go; "" while the run is under way, and if it was killed
 
-    def __post_init__(self) -> None:
-        try:
-            datetime.datetime.fromisoformat(self.started_utc)
-        except ValueError as error:
-            raise ValueError(f"started_utc is {self.started_utc!r:.40}; expected a date and time") from error
-
     @property
     def day(self) -> datetime.date:
         """The day on which the run started (UTC), as of which its limits count."""
@@ -164,7 +158,14 @@ class RunInfo(_Part, frozen=True, tag_field="schema", tag=SCHEMA_VERSION):
 
 def parse_info(path: Path, content: bytes) -> RunInfo:
     """Return what a run.json holds. Raises ConfigError, which names ``path`` and the key."""
-    return parse(RunInfo, path, content, way_out="correct it; the run's records are not in there.")
+    way_out = "correct it; the run's records are not in there."
+    info = parse(RunInfo, path, content, way_out=way_out)
+    try:
+        datetime.datetime.fromisoformat(info.started_utc)
+    except ValueError as error:
+        said = f"{path}: started_utc is {info.started_utc!r:.40}; expected a date and time."
+        raise ConfigError(said, next_step=way_out) from error
+    return info
 
 
 def planned_boots(info: RunInfo) -> dict[tuple[str, str], int]:

@@ -79,6 +79,14 @@ def test_what_does_not_fit_is_named(stored: object, said: str) -> None:
     assert str(caught.value).startswith(said)
 
 
+@pytest.mark.parametrize("text", ["c' - at `$.names`", "` - at `$.nothing`"])
+def test_a_value_or_key_that_looks_like_a_place_is_none(text: str) -> None:
+    """What others wrote stands in the sentence, and leads no reader astray."""
+    for wrong, said in (({"count": 1, "word": text}, "word is "), ({"count": 1, text: 1}, text)):
+        with pytest.raises(ValueError, match=re.escape(said)):
+            build(Whole, wrong)
+
+
 @pytest.mark.parametrize("text", [b"", b"{", b"\xff", b'{"a": NaN}', b"1e999", b"[" * 100_000])
 def test_what_is_no_json_is_refused(text: bytes) -> None:
     """Neither half a text nor a number that is none."""

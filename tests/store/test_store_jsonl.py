@@ -62,6 +62,6 @@ def test_a_damaged_line_is_named_with_the_way_out(tmp_path: Path, raw: bytes, sa
 
 
 def test_a_run_id_starts_with_its_time() -> None:
-    """The time of a run whose run.json is lost comes from its id; what has none says so."""
+    """Of two runs the later one is known by their names; a name without a time says so."""
     assert time_in("20261120T221257Z-quick-3fa9") == "2026-11-20T22:12:57Z"
     assert time_in("my-run") == ""
