@@ -25,7 +25,7 @@ from hil.store.run_info import ImageInfo, is_unchanged
 from hil.store.verdicts import read_verdict, status_of
 
 _OPEN = {"undecided": ExitCode.UNDECIDED, "no-baseline": ExitCode.PASS}
-MOST_FILE_BYTES = 32 * 1024 * 1024  # of run.json, verdicts.json, summary.md; a large one comes to some MB
+MOST_FILE_BYTES = 32 * 1024 * 1024  # of each file that is read whole; a large one comes to some MB
 # verdicts that say something of the firmware, so that it matters which one was measured
 ON_FIRMWARE = (ExitCode.PASS, ExitCode.FIRMWARE, ExitCode.UNDECIDED)
 

@@ -17,6 +17,7 @@ from hil.ci.conclusion import CiVerdict, conclude
 from hil.ci.limits import Counting
 from hil.ci.plan import write_plan
 from hil.store.directory import JOURNAL, RUN_INFO, SUMMARY, VERDICTS
+from hil.store.reported import REPORTED
 from hil.thresholds import load_all
 from tests.ci.ci_rig import a_plan, leave_run, rejudge, write_limits
 from tests.make_records import publish_record
@@ -104,7 +105,7 @@ def test_a_link_is_not_followed(tmp_path: Path, name: str) -> None:
     assert kept == []  # nothing of it goes into the artefact
 
 
-@pytest.mark.parametrize("name", [RUN_INFO, VERDICTS, SUMMARY])
+@pytest.mark.parametrize("name", [RUN_INFO, VERDICTS, SUMMARY, REPORTED])
 def test_what_is_far_too_large_is_not_read(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
