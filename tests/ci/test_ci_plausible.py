@@ -113,7 +113,7 @@ def test_what_is_far_too_large_is_not_read(
     monkeypatch.setattr(reading, "MOST_FILE_BYTES", 100_000)
     run = leave_run(tmp_path / "legs" / "virtual")
     path = run.path / name
-    path.write_text((path.read_text() if path.exists() else "") + " " * 100_000)
+    path.write_text((path.read_text() if path.exists() else "") + " " * 100_001)
     assert f"its {name} has 1" in told(concluded(tmp_path))
 
 
