@@ -347,6 +347,30 @@ class Recovery:
         return {"type": "recovery", **dataclasses.asdict(self)}
 
 
+@dataclass(frozen=True)
+class Ruler:
+    """Whose ruler (hil.boards.firmware.ruler) was wanted, and what became of it.
+
+    ``moved`` names the components that differ from the product's own and took their place. ``reason`` says
+    why the product kept its own, "" where it has those of ``commit``.
+    """
+
+    commit: str
+    dirty: bool
+    moved: tuple[str, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Quarantine:
+    """Why a board takes part in no run until somebody releases it."""
+
+    board: str
+    since_utc: str
+    who: str
+    why: str
+
+
 Entry = RunRecord | Fault | NotRun | Comparison | NoBase | Recovery
 
 Outcome = Literal["regressed", "improved", "pass", "undecided", "no-baseline"]

@@ -6,10 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from msgspec.structs import astuple
-
 from hil.boards.health.quarantine import describe
-from hil.boards.health.types import Quarantine
 from hil.model import NotRun, Verdict
 from hil.reports.kinds import kind_remark, unreal
 from hil.store.run_info import RunInfo, is_unchanged
@@ -105,8 +102,7 @@ def standing_remark(info: RunInfo) -> str:
 
 def _quarantine_remarks(info: RunInfo) -> list[str]:
     """Return "Board v3 took no part: quarantined since … by anna: …." of each one."""
-    found = [Quarantine(*astuple(one)) for one in info.quarantined]
-    return [f"Board {one.board} took no part: {describe(one)}." for one in found]
+    return [f"Board {one.board} took no part: {describe(one)}." for one in info.quarantined]
 
 
 def split_not_run(verdict: Verdict) -> tuple[list[NotRun], list[NotRun]]:

@@ -20,12 +20,12 @@ from hil.boards.firmware.build_folder import Image
 from hil.boards.firmware.selection import find_firmware
 from hil.boards.flash import flash
 from hil.boards.health.quarantine import describe, folder_of, put, read_quarantine, release, way_out
-from hil.boards.health.types import Quarantine
 from hil.boards.lease import lease_boards, lock_dir, read_holder
 from hil.boards.places.settings import rack_with_places
 from hil.boards.power import VirtualSwitch, switch_power
 from hil.boards.rack import Board, Rack, load_rack
 from hil.cli.options import aligned, out_option, rack_option
+from hil.model import Quarantine
 from hil.run.builds import image_in
 from hil.store.run_info import utc_now
 from hil.virtual.virtual_rack import VirtualRack, boards_up, up_dir

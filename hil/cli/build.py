@@ -18,8 +18,9 @@ from hil.boards.firmware.bundle import write_bundle
 from hil.boards.firmware.failure import told
 from hil.boards.firmware.product.at import build_product_at, product_writer
 from hil.boards.firmware.product.build import Publish, build_product
-from hil.boards.firmware.revision import Revision, Ruler, SourceState, find_revision, source_state
+from hil.boards.firmware.revision import Revision, SourceState, find_revision, source_state
 from hil.boards.firmware.ruler import find_ruler
+from hil.model import Ruler
 
 
 @click.command("build")

@@ -9,10 +9,10 @@ import click
 
 from hil.base.errors import ConfigError
 from hil.boards.firmware.bundle import DIGESTS, NO_IDF, Digests
-from hil.boards.firmware.revision import Ruler
 from hil.boards.firmware.ruler import RULER_LOG
 from hil.boards.firmware.selection import TargetComparison, compare_bundles, verify_bundle
 from hil.boards.firmware.size import Line, Sizes, read_sizes, table
+from hil.model import Ruler
 
 _PATH = click.Path(path_type=Path)
 

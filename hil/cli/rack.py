@@ -30,7 +30,6 @@ from hil.boards.health import BoardHealth, RackHealth, RunHealth, health_of, rea
 from hil.boards.health.lines import HEALTH_FILE
 from hil.boards.health.quarantine import describe, folder_of, read_quarantine, reason
 from hil.boards.health.summary import DEFAULT_DAYS
-from hil.boards.health.types import Quarantine
 from hil.boards.health.words import HEAD, advice, cells, kinds, moment, rack_lines, runs_of
 from hil.boards.lease import Holder, clear_stale, lease_boards, lock_dir, read_holder
 from hil.boards.power_proof import prove_power
@@ -41,6 +40,7 @@ from hil.cli.options import aligned, out_option, rack_option
 from hil.cli.qualify import command as qualify
 from hil.cli.status import command as status
 from hil.history import history_of
+from hil.model import Quarantine
 from hil.network.access_point import check_access_point
 from hil.network.capture import Capture
 from hil.network.name_server import check_leases

@@ -17,13 +17,13 @@ from hil.base.untrusted import terminal
 from hil.base.yamlfile import load
 from hil.boards.health.lines import HEALTH_FILE, read_lines
 from hil.boards.health.quarantine import folder_of, read_quarantine
-from hil.boards.health.types import Quarantine
 from hil.boards.lease import KEPT_DIR, Holder, lock_dir, read_holder
 from hil.boards.places.lease import PlaceState, places_at
 from hil.boards.places.settings import rack_with_places, read_places
 from hil.boards.rack import load_rack
 from hil.cli.options import DEFAULT_RACK, out_option
 from hil.history import history_of
+from hil.model import Quarantine
 from hil.virtual.virtual_rack import boards_up
 
 HOST_RACKS = Path("/etc/hil")

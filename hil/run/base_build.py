@@ -21,9 +21,9 @@ from hil.boards.firmware.build_folder import Image
 from hil.boards.firmware.bundle import write_bundle
 from hil.boards.firmware.export import top_of
 from hil.boards.firmware.product.at import build_product_at, product_writer
-from hil.boards.firmware.revision import Revision, Ruler, SourceState, find_revision
+from hil.boards.firmware.revision import Revision, SourceState, find_revision
 from hil.boards.firmware.ruler import WORKING_TREE, find_ruler
-from hil.model import Case
+from hil.model import Case, Ruler
 from hil.run.plan.selection import select_cases
 from hil.thresholds.types import Thresholds
 

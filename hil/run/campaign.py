@@ -18,11 +18,10 @@ from hil.boards.firmware.bundle import DIGESTS
 from hil.boards.firmware.failure import read_failure
 from hil.boards.firmware.selection import bundle_folders
 from hil.boards.health.quarantine import Watch, describe, folder_of, read_quarantine, reason, way_out
-from hil.boards.health.types import Quarantine
 from hil.boards.places.settings import rack_with_places
 from hil.boards.rack import Rack, load_rack
 from hil.boards.rack.noise import NoiseSettings
-from hil.model import BaseCause, Role
+from hil.model import BaseCause, Quarantine, Role
 from hil.probe.probe_file import Probe, check_parameters, find_probes
 from hil.run.options import RunOptions
 from hil.run.plan import Plan, make_plan, spread

@@ -137,4 +137,5 @@ def _bare(hint: Any) -> Any:
 
 def _names(kind: Any) -> Collection[str]:
     """Return the names of the fields of a struct or dataclass, none of another type."""
-    return getattr(kind, "__struct_fields__", None) or getattr(kind, "__dataclass_fields__", ())
+    names: Collection[str] = getattr(kind, "__dataclass_fields__", ())
+    return names or getattr(kind, "__struct_fields__", ())

@@ -24,7 +24,7 @@ from hil.base.git import try_git
 from hil.base.paths import BUILD_STAMP, CHECKOUT
 from hil.base.project import product_here
 from hil.base.untrusted import visible
-from hil.model import SCHEMA_VERSION, Kind, Name, Product, Role
+from hil.model import SCHEMA_VERSION, Kind, Name, Product, Quarantine, Role, Ruler
 from hil.store.codec import decode, parse
 
 Trigger = Literal["local", "pr", "nightly"]  # what a run is for
@@ -67,24 +67,6 @@ class RunBoard(_Part, frozen=True):
     kind: Kind
 
 
-class Quarantined(_Part, frozen=True):
-    """A board that takes no part, since when, by whom and why."""
-
-    board: Name
-    since_utc: str
-    who: str
-    why: str
-
-
-class RulerInfo(_Part, frozen=True):
-    """Whose ruler an image was built with: hil.boards.firmware.revision.Ruler."""
-
-    commit: str
-    dirty: bool
-    moved: tuple[str, ...] = ()
-    reason: str = ""
-
-
 class ImageInfo(_Part, frozen=True):
     """An image. All but its digest is what its bundle says; an image that was built on the spot has none."""
 
@@ -92,7 +74,7 @@ class ImageInfo(_Part, frozen=True):
     commit: str = ""
     dirty: bool | None = None  # None where it was built on the spot
     idf_version: str = ""
-    ruler: RulerInfo | None = None
+    ruler: Ruler | None = None
 
 
 class ComparedInfo(_Part, frozen=True):
@@ -143,7 +125,7 @@ class RunInfo(_Part, frozen=True, tag_field="schema", tag=SCHEMA_VERSION):
     product: Product = ""  # whose figures these are (hil.toml)
     profile: str = ""  # of the air
     legs: Annotated[int, Meta(ge=1)] = 1  # runs that judge one commit, and share alpha
-    quarantined: tuple[Quarantined, ...] = ()
+    quarantined: tuple[Quarantine, ...] = ()
     compared: ComparedInfo | None = None  # None where nothing is compared
     noise: NoiseInfo | None = None
     standing: Standing | None = None  # None where the run is judged by no comparison that blocks

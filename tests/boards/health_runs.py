@@ -7,8 +7,9 @@ import datetime
 from dataclasses import replace
 from typing import Any
 
-from hil.boards.health import BoardRun, Quarantine, RunHealth
+from hil.boards.health import BoardRun, RunHealth
 from hil.boards.health.types import unix_s
+from hil.model import Quarantine
 
 FIRST_S = unix_s("2026-11-01T00:00:00Z") or 0.0
 HOUR_S = 3600.0

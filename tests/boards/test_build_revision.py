@@ -16,7 +16,6 @@ from hil.boards.firmware.build_folder import Image, flash_files
 from hil.boards.firmware.bundle import Digests, read_digests, write_bundle
 from hil.boards.firmware.failure import read_failure
 from hil.boards.firmware.revision import (
-    Ruler,
     SourceState,
     check_sources,
     find_revision,
@@ -24,6 +23,7 @@ from hil.boards.firmware.revision import (
     sources_at,
 )
 from hil.boards.firmware.selection import compare_bundles
+from hil.model import Ruler
 from tests.boards.revision_rig import build_there, commit_all, copy_checkout, git
 from tests.lab import ROOT
 

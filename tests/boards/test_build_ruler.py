@@ -16,10 +16,11 @@ from hil.base.errors import ConfigError
 from hil.boards.firmware.build import build
 from hil.boards.firmware.build_folder import Image
 from hil.boards.firmware.bundle import DIGESTS, Digests, read_digests, verify, write_bundle
-from hil.boards.firmware.revision import Ruler, SourceState, find_revision
+from hil.boards.firmware.revision import SourceState, find_revision
 from hil.boards.firmware.ruler import COMPONENTS, RULER_LOG, find_ruler, is_ruler
 from hil.boards.firmware.selection import compare_bundles, find_firmware
 from hil.cli.app import run_command
+from hil.model import Ruler
 from tests.boards.revision_rig import commit_all, git
 from tests.lab import ROOT
 

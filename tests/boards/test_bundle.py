@@ -238,7 +238,7 @@ def test_one_build_writes_to_a_bundle_at_a_time(build_dir: Path, bundle: Path) -
 def test_a_run_takes_the_build_of_its_target(bundle: Path, build_dir: Path) -> None:
     """From a bundle, from a folder of it, and from a build folder, which says nothing of its origin."""
     digests = read_digests(bundle / TARGET)
-    origin = {"commit": STATE.commit, "dirty": True, "idf_version": "host"}
+    origin = {"commit": STATE.commit, "dirty": True, "idf_version": "host", "ruler": None}
     for path in (bundle, bundle / TARGET):
         found = find_firmware(path, Image(TARGET))
         assert (found.build_dir, found.sha256) == (bundle / TARGET, digests.image_sha256)

@@ -9,7 +9,6 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from hil.base.errors import ConfigError, RigError
@@ -23,11 +22,10 @@ from hil.boards.health.quarantine import (
     reason,
     release,
 )
-from hil.boards.health.types import Quarantine
 from hil.boards.lease import kept_dir
 from hil.boards.rack import load_rack
 from hil.gate import judge
-from hil.model import Entry, NotRun
+from hil.model import Entry, NotRun, Quarantine
 from hil.reports.boards import remarks
 from hil.reports.summary import render_markdown
 from hil.run.campaign import check_asked, check_present, read_campaign
@@ -167,7 +165,7 @@ def test_a_campaign_knows_who_is_left_out(tmp_path: Path) -> None:
     campaign = read_campaign(option)
     assert [plan.board.id for plan in campaign.plan.present] == ["b2"]
     (told,) = facts_of(campaign, "run", {}, Other({}), "").quarantined
-    assert msgspec.structs.astuple(told) == ("b1", "2026-11-01T05:00:00Z", "anna", "dark")
+    assert told == Quarantine("b1", "2026-11-01T05:00:00Z", "anna", "dark")
     release(folder_of(rack, option.out), "b1")
     assert facts_of(read_campaign(option), "run", {}, Other({}), "").quarantined == ()
 

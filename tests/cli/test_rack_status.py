@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from hil.boards.health.quarantine import folder_of, put
-from hil.boards.health.types import Quarantine
 from hil.boards.rack import load_rack
 from hil.cli.status import HEAD, Row, Section, screen, section_of
+from hil.model import Quarantine
 from tests.boards.farm import Farm, farm_in
 from tests.lab import ROOT, make_lab, own_environment, run, wait_for
 

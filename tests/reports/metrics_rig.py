@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from hil.base.gateway_url import PASSWORD_VARIABLE, USER_VARIABLE
-from hil.boards.health import HEALTH_FILE, BoardRun, Quarantine, RunHealth, write_lines
-from hil.model import Fault, NotRun, Verdict
+from hil.boards.health import HEALTH_FILE, BoardRun, RunHealth, write_lines
+from hil.model import Fault, NotRun, Quarantine, Verdict
 from hil.store import RunDirectory
 from tests.gate import compare_records
 from tests.judging import judge

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from prometheus_client import generate_latest
 
-from hil.boards.health import BoardHealth, Quarantine, RackHealth
+from hil.boards.health import BoardHealth, RackHealth
+from hil.model import Quarantine
 from hil.reports.metrics import kind_of, rack_group
 from hil.reports.pushgateway import push_run
 from hil.store import read_judged_run

@@ -13,11 +13,11 @@ import pytest
 from hil.boards.firmware.build_folder import Image, image_sha256
 from hil.boards.firmware.bundle import write_bundle
 from hil.boards.firmware.partition_table import read_csv, to_binary
-from hil.boards.firmware.revision import Ruler, SourceState
+from hil.boards.firmware.revision import SourceState
 from hil.boards.firmware.selection import Firmware, find_firmware
 from hil.boards.rack import load_rack
 from hil.history.judgements import GATE
-from hil.model import Comparison, NotRun
+from hil.model import Comparison, NotRun, Ruler
 from hil.run.campaign import Against, Campaign
 from hil.run.comparing import Other, find_other, prepare_comparisons
 from hil.run.options import RunOptions

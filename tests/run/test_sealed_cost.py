@@ -11,9 +11,10 @@ import pytest
 
 from hil.boards.firmware.build_folder import Image
 from hil.boards.firmware.bundle import write_bundle
-from hil.boards.firmware.revision import Ruler, SourceState
+from hil.boards.firmware.revision import SourceState
 from hil.cli.app import run_command
 from hil.metrics.conditions import conditions_of
+from hil.model import Ruler
 from hil.run import sealed
 from hil.store import RunDirectory
 from tests.run import sealed_chip

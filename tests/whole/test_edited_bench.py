@@ -67,5 +67,5 @@ def test_an_edited_bench_hides_no_slower_product(gate_lab: GateLab, bundles: tup
     assert len({record["ruler_hash"] for record in records}) == 1
     info = json.loads((judged.path / "run.json").read_text())
     compared = info["compared"]["firmware"][TARGET]
-    assert compared["ruler"] == {"commit": ruler.commit, "dirty": False, "moved": ["benches"]}
+    assert compared["ruler"] == {"commit": ruler.commit, "dirty": False, "moved": ["benches"], "reason": ""}
     assert f"the base was built with benches of {ruler.commit[:12]}" in " ".join(judged.said.split())

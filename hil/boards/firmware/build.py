@@ -26,12 +26,12 @@ from hil.boards.firmware.revision import (
     STEP_TIMEOUT_S,
     VERSION_FILE,
     Revision,
-    Ruler,
     check_sources,
     run_step,
     sources_at,
 )
 from hil.boards.firmware.ruler import RULER_LOG, RulerSources, last_lines, put_ruler
+from hil.model import Ruler
 from hil.store.files import short_path
 
 

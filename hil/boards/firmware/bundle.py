@@ -33,8 +33,9 @@ from hil.boards.firmware.build_folder import (
     image_sha256,
     is_inside,
 )
-from hil.boards.firmware.revision import Ruler, SourceState
+from hil.boards.firmware.revision import SourceState
 from hil.boards.firmware.ruler import RULER_LOG
+from hil.model import Ruler
 from hil.store.codec import build, decode
 from hil.store.files import disk_error
 
@@ -74,10 +75,10 @@ class Digests:
         return Image(self.target, product=True) if self.product else Image(self.target, self.tick_hz)
 
     @property
-    def origin(self) -> dict[str, object]:
+    def origin(self) -> dict[str, Any]:
         """What a run notes of the build besides its image's digest."""
-        ruler = {"ruler": dataclasses.asdict(self.ruler)} if self.ruler else {}
-        return {"commit": self.commit, "dirty": self.dirty, "idf_version": self.idf_version, **ruler}
+        facts = ("commit", "dirty", "idf_version", "ruler")
+        return {name: getattr(self, name) for name in facts}
 
 
 def write_digests(folder: Path, digests: Digests) -> None:

@@ -21,6 +21,7 @@ from typing import TextIO
 from hil.base.errors import ConfigError, RefusedSourcesError, RigError
 from hil.base.git import git, try_git
 from hil.boards.firmware.build_folder import Image
+from hil.model import Ruler
 
 FOLDER = "firmware"
 VERSION_FILE = "version.txt"
@@ -37,20 +38,6 @@ class Revision:
 
     def __str__(self) -> str:
         return self.name if self.commit.startswith(self.name) else f"{self.name} ({self.commit[:12]})"
-
-
-@dataclass(frozen=True)
-class Ruler:
-    """Whose ruler (hil.boards.firmware.ruler) was wanted, and what became of it.
-
-    ``moved`` names the components that differ from the product's own and took their place. ``reason`` says
-    why the product kept its own, "" where it has those of ``commit``.
-    """
-
-    commit: str
-    dirty: bool
-    moved: tuple[str, ...] = ()
-    reason: str = ""
 
 
 @dataclass(frozen=True)

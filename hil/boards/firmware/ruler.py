@@ -18,12 +18,12 @@ from hil.base.errors import ConfigError
 from hil.boards.firmware.revision import (
     FOLDER,
     Revision,
-    Ruler,
     SourceState,
     find_revision,
     source_state,
     sources_at,
 )
+from hil.model import Ruler
 
 COMPONENTS = ("agent", "benches", "cost", "http_link", "iperf", "load", "mqtt_link", "rtos", "trace")
 WORKING_TREE = "."

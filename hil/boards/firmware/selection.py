@@ -31,7 +31,7 @@ from hil.boards.firmware.build_folder import (
     image_sha256,
 )
 from hil.boards.firmware.bundle import DAMAGED, DIGESTS, VIRTUAL_PREFIX, Digests, file_sha256, verify
-from hil.boards.firmware.revision import Ruler
+from hil.model import Ruler
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Firmware:
 
     build_dir: Path
     sha256: str
-    origin: Mapping[str, object] = field(default_factory=dict)
+    origin: Mapping[str, Any] = field(default_factory=dict)
     ruler: Ruler | None = None
 
 

@@ -4,13 +4,12 @@
 from hil.boards.health.from_run import health_of
 from hil.boards.health.lines import HEALTH_FILE, read_lines, with_runs, write_lines
 from hil.boards.health.summary import summarise
-from hil.boards.health.types import BoardHealth, BoardRun, Quarantine, RackHealth, RunHealth
+from hil.boards.health.types import BoardHealth, BoardRun, RackHealth, RunHealth
 
 __all__ = [
     "HEALTH_FILE",
     "BoardHealth",
     "BoardRun",
-    "Quarantine",
     "RackHealth",
     "RunHealth",
     "health_of",

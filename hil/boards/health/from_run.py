@@ -6,10 +6,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from msgspec.structs import astuple
-
 from hil.base.errors import ExitCode, combine_exit_codes
-from hil.boards.health.types import BoardRun, BoardState, Quarantine, RunHealth
+from hil.boards.health.types import BoardRun, BoardState, RunHealth
 from hil.model import KINDS, Fault, Recovery, RunRecord, Verdict
 from hil.store import StoredRun
 
@@ -53,7 +51,7 @@ def _boards(run: StoredRun) -> Iterable[BoardRun]:
     natures: dict[str, tuple[str, str]] = {record.board: (record.kind, record.target) for record in records}
     measured = set(natures)
     natures |= {board.id: (board.kind, board.target) for board in run.info.boards}
-    quarantines = {one.board: Quarantine(*astuple(one)) for one in run.info.quarantined}
+    quarantines = {one.board: one for one in run.info.quarantined}
     usual = next((kind for kind, _ in natures.values() if kind in KINDS), KINDS[0])  # a rack's are alike
     for board in sorted({*natures, *faults}):
         kind, target = natures.get(board, ("", ""))

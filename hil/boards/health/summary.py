@@ -13,7 +13,6 @@ from hil.boards.health.types import (
     DAY_S,
     BoardHealth,
     Part,
-    Quarantine,
     RackHealth,
     RunHealth,
     between_s,
@@ -22,6 +21,7 @@ from hil.boards.health.types import (
     took_part,
     unix_s,
 )
+from hil.model import Quarantine
 
 DEFAULT_DAYS = 30
 

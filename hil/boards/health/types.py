@@ -13,20 +13,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from hil.model import Kind
+from hil.model import Kind, Quarantine
 
 RIG = "rig"  # whose faults are the rack's own (hil.base.errors)
 BoardState = Literal["measured", "faulted", "not-run", "quarantined"]
-
-
-@dataclass(frozen=True)
-class Quarantine:
-    """Why a board takes part in no run until somebody releases it."""
-
-    board: str
-    since_utc: str
-    who: str
-    why: str
 
 
 @dataclass(frozen=True)
