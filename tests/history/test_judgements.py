@@ -44,7 +44,8 @@ def test_a_run_leaves_its_blocking_comparisons(tmp_path: Path) -> None:
         compared(candidate_boots=0),
         size,
     ]
-    path = leave_run(tmp_path, items, noise={"profile": "typical"}, legs=2)
+    noise = {"simulated": True, "profile": "typical", "seed": 7, "description": "profile typical"}
+    path = leave_run(tmp_path, items, noise=noise, legs=2)
     found = unchanged_run_of(read_run(path))
     assert found is not None
     assert (found.run_id, found.rack, found.noise, found.gate) == (path.name, "lab", "typical", GATE)

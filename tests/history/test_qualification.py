@@ -14,6 +14,7 @@ from hil.cli.app import run_command
 from hil.cli.qualify import lines
 from hil.history.judgements import GATE, JUDGEMENTS_FILE, UnchangedRun, write_judgements
 from hil.history.qualification import DAYS, NEEDED, Nature, Qualification, qualify, share, standing
+from hil.store.run_info import Standing
 from tests.history.unchanged_runs import METRIC, NOW, judgement, unchanged_run
 
 LAB = Nature("lab", "physical")
@@ -178,14 +179,12 @@ def test_the_command_says_by_its_status_whether_a_rack_is_qualified(
 def test_a_run_writes_down_what_is_known_of_its_rack(tmp_path: Path) -> None:
     """Without a history the count is unknown; a damaged one is named; a rack that is not in it has none."""
     folder = tmp_path / "h"
-    assert standing(folder, "lab", {"physical"}, "") == {
-        "state": "advisory", "judgements": None, "needed": 200,
-    }  # fmt: skip
+    assert standing(folder, "lab", {"physical"}, "") == Standing("advisory", None, 200)
     keep(folder, nights(20))
-    assert standing(folder, "lab", {"physical"}, "")["state"] == "qualified"
-    assert standing(folder, "attic", {"physical"}, "")["judgements"] == 0
-    assert standing(folder, "lab", {"physical", "virtual"}, "")["judgements"] == 0
+    assert standing(folder, "lab", {"physical"}, "").state == "qualified"
+    assert standing(folder, "attic", {"physical"}, "").judgements == 0
+    assert standing(folder, "lab", {"physical", "virtual"}, "").judgements == 0
     (folder / JUDGEMENTS_FILE).write_text("{}\n")
     damaged = standing(folder, "lab", {"physical"}, "")
-    assert (damaged["state"], damaged["judgements"]) == ("advisory", None)
-    assert f"{JUDGEMENTS_FILE}:1" in damaged["why"]
+    assert (damaged.state, damaged.judgements) == ("advisory", None)
+    assert f"{JUDGEMENTS_FILE}:1" in damaged.why
