@@ -49,7 +49,9 @@ def _type(row: Row) -> Any:
         return click.Choice(row.option.choices)
     if row.option.most:
         return click.IntRange(1, row.option.most)
-    return click.Path(path_type=Path) if row.kind is Path else row.kind
+    if row.kind is Path:
+        return FOLDER if row.option.is_folder else click.Path(path_type=Path)
+    return row.kind
 
 
 rack_option = run_options("run", "rack")

@@ -54,6 +54,7 @@ class Option:
     metavar: str = ""
     choices: Sequence[object] = ()
     most: int = 0
+    is_folder: bool = False
     env: str = ""
     shown: str = ""
     defaults: Mapping[Command, Default] = field(default_factory=dict)
@@ -281,7 +282,10 @@ class RunOptions:
         ),
     ] = PROJECT_THRESHOLDS  # fmt: skip
     out: Annotated[
-        Path, Option("Where results are.", "results", f"{_MEASURING} cost", metavar="DIR", shown="out")
+        Path,
+        Option(
+            "Where results are.", "results", f"{_MEASURING} cost", metavar="DIR", shown="out", is_folder=True
+        ),
     ] = DEFAULT_OUT
     ui: Annotated[bool, Option("Progress bars and summary instead of pytest's report.", "results", "")] = (
         False
@@ -291,8 +295,6 @@ class RunOptions:
     def check(self, prefix: str = "--") -> None:
         """Raise ConfigError where options contradict each other; ``prefix`` is what the user types."""
         flags = {row.name: row.flag(prefix) for row in ROWS}
-        if self.out.is_file():
-            raise ConfigError(f"{flags['out']}: {str(self.out)!r} is a file.", next_step="name a folder.")
         given = {row.name for row in ROWS if self._is_given(row)}
         for row in ROWS:
             for rule in row.option.rules if row.name in given else ():

@@ -11,7 +11,7 @@ import click
 import pytest
 
 from hil.base.errors import ConfigError
-from hil.cli.app import app
+from hil.cli.app import app, run_command
 from hil.fixtures import entry
 from hil.fixtures import options as plugin
 from hil.run.options import PREFIX, ROWS, Command, Row, Rule, RunOptions, rows_of
@@ -120,3 +120,10 @@ def test_what_excludes_or_needs_another_option_is_refused(
 def test_the_rules_name_options_that_there_are() -> None:
     """No rule outlives an option that it speaks of."""
     assert {other for _row, _rule, other in PAIRS} <= set(BY_NAME)
+
+
+@pytest.mark.parametrize("words", [["compare"], ["rack", "status"], ["rack", "qualify"]])
+def test_a_file_is_no_folder_of_results(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit 2 of each command that has --out, before anything is read."""
+    assert run_command([*words, "--out", __file__]) == 2
+    assert "is a file" in capsys.readouterr().err
