@@ -41,10 +41,10 @@ class BoardCases:
         return f"{self.board} ({self.kind})" if self.kind else self.board
 
 
-def boards_of(info: RunInfo, verdict: Verdict) -> list[BoardCases]:
+def boards_of(info: RunInfo | None, verdict: Verdict) -> list[BoardCases]:
     """Return the boards of a run, sorted: those that run.json names, and those that its verdict does."""
     natures: dict[str, tuple[str, str]] = {item.board: (item.kind, item.target) for item in verdict.series}
-    natures |= {board.id: (board.kind, board.target) for board in info.boards}
+    natures |= {board.id: (board.kind, board.target) for board in (info.boards if info else ())}
     named = {fault.board for fault in verdict.faults} | {item.board for item in verdict.not_run}
     cases: dict[str, set[str]] = {}
     for item in verdict.series:

@@ -159,10 +159,6 @@ def line(item: ComparedSeries) -> str:
     return f"{place}: {human_metric(item)} {shown} {bounds} against {_ROLES[item.role]}{why}"
 
 
-def blocked_lines(verdict: Verdict) -> list[str]:
-    return [line(item) for item in ranked(verdict) if is_blocked(item)]
-
-
 def details(item: ComparedSeries) -> list[str]:
     """Return what stands behind a comparison, a line each: noise, environment, boards."""
     noise = f"boots differ by {size(item, item.boot_deviation)}" if item.boot_deviation is not None else ""
@@ -171,23 +167,19 @@ def details(item: ComparedSeries) -> list[str]:
         *([f"passed with {bound(item)}; interval {bounds}"] if item.pass_bound is not None else []),
         *([f"{noise} (standard deviation)"] if noise else []),
         *([f"same in all boots: {', '.join(item.checks)}"] if item.checks else []),
-        *(_effect(item, effect) for effect in item.effects),
+        *effects(item),
         *([EARLY] if item.early and item.change is not None else []),
     ]
 
 
-def notable(verdict: Verdict) -> list[tuple[str, list[str]]]:
-    """Return title and lines of what a person looks for: all that did not simply pass.
+def is_notable(item: ComparedSeries) -> bool:
+    """Whether a comparison did not simply pass."""
+    return item.outcome != "pass" or _lost_boots(item)
 
-    Where there is nothing to say beside the title, one title counts those comparisons.
-    """
-    found = [item for item in ranked(verdict) if item.outcome != "pass" or _lost_boots(item)]
-    told = [(line(item), details(item)) for item in found]
-    bare = [title for title, lines in told if not lines]
-    parts = [(title, lines) for title, lines in told if lines]
-    if len(bare) > 1:
-        return [*parts, (f"{len(bare)} comparisons without a figure", bare)]
-    return [*parts, *((title, []) for title in bare)]
+
+def effects(item: ComparedSeries) -> tuple[str, ...]:
+    """Return what each board shows, a line each."""
+    return tuple(_effect(item, effect) for effect in item.effects)
 
 
 def _lost_boots(item: ComparedSeries) -> bool:

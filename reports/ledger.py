@@ -9,12 +9,10 @@ from pathlib import Path
 
 from hil.model import RunRecord, Verdict
 from hil.network.ledger.files import LEDGER_FILE, Counts, counts_of, sentence_of, total_of
-from hil.network.ledger.points import OWNERS
 from hil.reports.names import case_name
 
 GROUP = "peer"
 PEER_FOLDER = "peer"
-_LOSSES = tuple(owner for owner in OWNERS if owner)
 
 
 @dataclass(frozen=True)
@@ -53,39 +51,6 @@ def loss_notes(records: Iterable[RunRecord], verdict: Verdict) -> list[LossNote]
         )
         for own in _losing(records)
     ]
-
-
-def loss_lines(records: Iterable[RunRecord], verdict: Verdict) -> list[str]:
-    """Return the same as lines, with the files."""
-    return [f"{note.text} ({note.files})" for note in loss_notes(records, verdict)]
-
-
-def loss_total(records: Iterable[RunRecord]) -> str:
-    """Return one sentence on all cases that lost messages; "" where nothing was lost."""
-    losing = _losing(records)
-    counts = _total(record for own in losing for record in own)
-    cases = {own[0].case_id: _plants(own) for own in losing}
-    boards = len({own[0].board for own in losing})
-    number = f"{len(cases)} case{'' if len(cases) == 1 else 's'}{f' on {boards} boards' * (boards > 1)}"
-    planting = sum(cases.values())
-    purpose = (
-        " on purpose" if planting == len(cases) else f" ({planting} of them on purpose)" * bool(planting)
-    )
-    return f"{number} lost messages{purpose}: {sentence_of(counts)}" if counts else ""
-
-
-def loss_table(records: Iterable[RunRecord], verdict: Verdict) -> list[list[str]]:
-    """Return the same cases as a table: sent, lost by owner, arrived; [] where nothing was lost."""
-    rows = []
-    for own in _losing(records):
-        counts = _total(own)
-        assert counts
-        lost = [str(counts.lost[owner]) for owner in _LOSSES]
-        rows.append(
-            [own[0].board, own[0].kind, _case(own[0], verdict), str(counts.sent), *lost, str(counts.arrived)]
-        )
-    head = ["board", "kind", "case", "sent", *(f"lost: {owner.word}" for owner in _LOSSES), "arrived"]
-    return [head, *rows] if rows else []
 
 
 def ledger_file(run_path: Path, record: RunRecord) -> Path | None:

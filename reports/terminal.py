@@ -17,35 +17,28 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from hil.base.errors import ExitCode
-from hil.base.git import bisect_command
-from hil.base.untrusted import terminal
-from hil.gate.words.banner import Banner, banner_of
+from hil.gate.words.banner import Banner
 from hil.model import ComparedSeries, RunRecord, SeriesVerdict, Verdict, bench_of
 from hil.reports import compared, rows
-from hil.reports.boards import not_run_groups, remarks
-from hil.reports.current_notes import current_notes
-from hil.reports.ledger import loss_total
+from hil.reports.boards import split_not_run
 from hil.reports.names import case_name, human_metric
-from hil.reports.trace_notes import TraceNote, trace_notes
+from hil.reports.view.marks import count
+from hil.reports.view.run import View, view_of
+from hil.reports.view.source import Source
+from hil.reports.view.text import COLOURS, line, lines_of, whole, written
 from hil.store import RunInfo
 from hil.store.reported import NOT_REPORTED, Reported
-from hil.store.run_info import measured_commit
 
-_MOST_BOARDS = 4
 _MOST_FIGURES = 5
 _TENFOLD = 10.0  # from here on times are read, not per cent
 _AROUND_FIGURES = 2  # lines, above and below
 _MOST_CHANGES = 2  # of comparisons that passed, beside limits
 _LINES = 23  # of a terminal of 24: the prompt that follows has the last
-_SLACK = 4  # by which a heading may be wider than what stands below it
-_LIMIT_WIDTH = 22  # limit and number of cases
-_CELL_WIDTH = 11
 _METRIC_WIDTH = 26  # of a figure that matters
 _BOARD_WIDTH = 13
 _VALUE = 4  # its column, of six
-_COLOURS = {"good": "green", "open": "yellow", "bad": "red"}
-_MOST_CHARACTERS = 4000  # of a sentence: what a person reads is not cut
+# parts whose lines stand on the one screen, in their order
+_NOTED = ("reporting", "wrong", "traces", "losses", "planted", "not run", "notes")
 
 
 def render_screen(
@@ -64,23 +57,19 @@ def render_screen(
     ``reported`` is what became of the reports, ``status`` what the exit status says where it is not the
     verdict's own; "" where there is nothing to say.
     """
-    said = banner_of(verdict, reported.changes)
+    view = view_of(Source(verdict, run_info, records, reported=reported))
     tail = [
-        *_next_steps(run_info, verdict, reported.changes),
+        *(Text.assemble(("Next     ", "bold"), written(step)) for step in view.steps),
         _whereabouts(run_path, reported.report),
         *([Text.assemble(("Status   ", "bold"), status)] if status else []),
-        *_banner(said),
+        *_banner(view.headline),
     ]
     head: list[RenderableType] = [Text(_measured(run_info, records), style="dim")]
-    remarked = [Text(remark, style="dim") for remark in remarks(run_info, verdict)]
-    notes = [
-        *map(_warning, reported.warnings),
-        *_notes(verdict, records, run_path, verbose=verbose),
-        *remarked,
-    ]
+    remarks = [Text(written(remark), style="dim") for remark in view.remarks]
     if verbose:
-        parts = [*head, *_tables(verdict, console), *notes]
+        parts = [*head, *(one for part in view.parts for one in whole(part, console.width)), *remarks]
     else:
+        notes = [*_notes(view, verdict), *remarks]
         left = _LINES - sum(_height(console, part) for part in (*head, *tail))
         figures = _figures(verdict)[: max(1, left - _AROUND_FIGURES - bool(notes))]
         table = [_figure_table(figures, console.width)] if figures else []
@@ -92,33 +81,9 @@ def render_screen(
 
 def _banner(said: Banner) -> list[RenderableType]:
     """Return the verdict in one line, as long as it is, below a rule in its colour."""
-    colour = _COLOURS[said.tone]
+    colour = COLOURS[said.tone].removeprefix("bold ")
     title, sentence = f"{said.sign} {said.title}", said.text.removeprefix(said.title)
-    return [Rule(style=colour), Text.assemble((title, f"bold {colour}"), _plain(sentence))]
-
-
-def _next_steps(info: RunInfo, verdict: Verdict, changes: Sequence[str]) -> list[Text]:
-    """Return what a person does next, where there is something to do but to read the report."""
-    code = verdict.exit_code
-    if code == ExitCode.FIRMWARE and any(map(compared.is_blocked, verdict.compared)):
-        steps = [_bisect(info, next(item for item in compared.ranked(verdict) if compared.is_blocked(item)))]
-    elif code == ExitCode.FIRMWARE:
-        steps = ["hil compare HEAD~1 measures the commit before on the same boards"]
-    elif code == ExitCode.RIG:
-        steps = ["hil doctor and hil rack check say what has to be mended"]
-    elif changes:
-        steps = ["hil changes says between which commits each change lies"]
-    else:
-        steps = []
-    return [Text.assemble(("Next     ", "bold"), _plain(step)) for step in steps]
-
-
-def _bisect(info: RunInfo, item: ComparedSeries) -> str:
-    """Return the command that finds the commit, where it is known which commits were compared."""
-    good, bad = info.ci.base_sha, measured_commit(info)
-    if not good or not bad or info.git.dirty:
-        return "docs/operate/bisect.md finds the commit"
-    return f"docs/operate/bisect.md finds the commit: {bisect_command(good, bad, case_name(item))}"
+    return [Rule(style=colour), Text.assemble((title, f"bold {colour}"), written(sentence))]
 
 
 # ---- the figures that matter ----
@@ -148,25 +113,19 @@ def _figures(verdict: Verdict) -> list[tuple[str, ...]]:
 
 def _nearest(series: Iterable[SeriesVerdict]) -> list[SeriesVerdict]:
     """Return the kept figure of each metric that uses most of its limit, the nearest first."""
-    limited = [item for item in series if item.blocking and rows.limit_share(item) is not None]
-    order = sorted(limited, key=lambda item: (-(rows.limit_share(item) or 0.0), item.series_id))
     nearest: dict[str, SeriesVerdict] = {}
-    for item in order:
-        nearest.setdefault(human_metric(item), item)
+    for row in rows.limit_rows(series):
+        if row.blocking and row.share is not None:
+            nearest.setdefault(human_metric(row.worst), row.worst)
     return list(nearest.values())
 
 
 def _limit_figure(item: SeriesVerdict, style: str) -> tuple[str, ...]:
     value = f"{'≥ ' if item.at_least else ''}{rows.quantity(item, item.value)}"
     share = rows.limit_share(item)
-    used = (
-        ""
-        if share is None
-        else f", {share * 100:.0f} % used"
-        if share < _TENFOLD
-        else f", {share:,.0f} times"
-    )
-    limit = f"limit {rows.limit_words(item)}{used}"
+    limit = f"limit {rows.limit_words(item)}"
+    if share is not None:
+        limit += f", {share * 100:.0f} % used" if share < _TENFOLD else f", {share:,.0f} times"
     return style, rows.sign(item), human_metric(item), item.case_id, item.board, value, limit
 
 
@@ -195,7 +154,7 @@ def _short_cases(verdict: Verdict) -> dict[str, str]:
 
 def _figure_table(figures: Sequence[tuple[str, ...]], width: int) -> RenderableType:
     """Return one line a figure: of its case stands what there is room for."""
-    plain = [[_plain(cell) for cell in cells] for _, *cells in figures]
+    plain = [[written(cell) for cell in cells] for _, *cells in figures]
     widths = [max(map(cell_len, column)) for column in zip(*plain, strict=True)]
     widths[1], widths[3] = min(widths[1], _METRIC_WIDTH), min(widths[3], _BOARD_WIDTH)
     widths[2] = max(1, min(widths[2], width - sum(widths) + widths[2] - len(widths)))
@@ -234,63 +193,17 @@ def _fitting(console: Console, notes: Sequence[Text], lines: int) -> list[Text]:
     return [*shown, Text(f"  … and {left} more: --verbose, or the report", style="dim")]
 
 
-def _notes(verdict: Verdict, records: Sequence[RunRecord], run_path: str, *, verbose: bool) -> list[Text]:
-    """Return what traces and loss ledgers say of what broke, what failed, was not run, is worth knowing.
-
-    The sentence of a single figure is for ``verbose``, and else counted.
-    """
-    broken = [*_others_broken(verdict), *_traced(verdict, trace_notes(records, verdict))]
-    if lost := loss_total(records):
-        broken.append(_line("→ ", "cyan", f"{lost}. Each of them: hil ledger {shlex.quote(run_path)}"))
-    faults = [
-        _line("! ", "bold yellow", f"{fault.owner}{_on(fault.board)}: {fault.sentence}")
-        for fault in verdict.faults
-        if fault.sentence.rstrip(".") not in verdict.sentence
+def _notes(view: View, verdict: Verdict) -> list[Text]:
+    """Return what is worth knowing besides the figures; a fault that the verdict names is not said twice."""
+    parts = {part.name: part for part in view.parts}
+    found = [text for name in _NOTED if name in parts for text in lines_of(parts[name])]
+    if ruled_out := len(split_not_run(verdict)[1]):
+        words = f"{count(ruled_out, 'case')} that these boards cannot measure: --verbose"
+        found.append(line(words, "– left out: ", "dim"))
+    told = [
+        written(fault.sentence) for fault in verdict.faults if fault.sentence.rstrip(".") in verdict.sentence
     ]
-    own = [one for one in verdict.not_run if not one.to]
-    shown = own if verbose else [one for one in own if one.expected]
-    not_run = [
-        _line("– not run: ", "dim", f"{_plural(count, 'case')} on {', '.join(boards)}: {reason}")
-        for reason, count, boards in not_run_groups(shown)
-    ]
-    if ruled_out := len(own) - len(shown):
-        words = f"{_plural(ruled_out, 'case')} that these boards cannot measure: --verbose"
-        not_run.append(_line("– left out: ", "dim", words))
-    said = {*(item.sentence for item in verdict.series), *(item.sentence for item in verdict.compared)}
-    general = [text for text in verdict.warnings if verbose or text not in said]
-    notes = [*broken, *faults, *not_run, *map(_warning, (*general, *current_notes(records)))]
-    left = len(verdict.warnings) - len(general)
-    single = f"  {_plural(left, 'figure')} more worth a look: --verbose, or the report"
-    return [*notes, *([Text(single, style="dim")] if left else [])]
-
-
-def _others_broken(verdict: Verdict) -> list[Text]:
-    """Return what broke and has no room among the figures, a line a board and case."""
-    figures = sum(map(compared.is_blocked, verdict.compared))
-    lines = [line for _, line in rows.broken_cases(verdict)]
-    if figures + len(rows.by_severity(verdict.series)) <= _MOST_FIGURES:
-        return []
-    return [_line("✗ ", "bold red", line) for line in (*compared.blocked_lines(verdict), *lines)]
-
-
-def _traced(verdict: Verdict, notes: Sequence[TraceNote]) -> list[Text]:
-    """Return what traces say: first of what broke."""
-    places = {(item.board, item.case_id) for item, _ in rows.broken_cases(verdict)}
-    order = sorted(notes, key=lambda note: (note.board, note.case_id) not in places)
-    return [_line("→ ", "cyan", note.line) for note in order]
-
-
-def _line(mark: str, style: str, words: str) -> Text:
-    return Text.assemble((mark, style), _plain(words))
-
-
-def _plain(words: str) -> str:
-    """Return what may be a fork's words so that no terminal obeys them."""
-    return terminal(words, _MOST_CHARACTERS)
-
-
-def _warning(sentence: str) -> Text:
-    return _line("? ", "yellow", sentence)
+    return [text for text in found if not any(sentence in text.plain for sentence in told)]
 
 
 def _measured(info: RunInfo, records: Sequence[RunRecord]) -> str:
@@ -299,16 +212,8 @@ def _measured(info: RunInfo, records: Sequence[RunRecord]) -> str:
     boards = len({record.board for record in records})
     samples = sum(record.measured_rows for record in records)
     product = f" of {info.product}" if info.product else ""
-    counts = f"{_plural(boards, 'board')}, {_plural(cases, 'case')}, {samples:,} samples."
-    return _plain(f"Suite {info.suite}{product} on rack {info.rack}: {counts}")
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
-
-
-def _on(board: str) -> str:
-    return f" ({board})" if board else ""
+    counts = f"{count(boards, 'board')}, {count(cases, 'case')}, {samples:,} samples."
+    return written(f"Suite {info.suite}{product} on rack {info.rack}: {counts}")
 
 
 def _whereabouts(run_path: str, report: str | None) -> Text:
@@ -317,76 +222,4 @@ def _whereabouts(run_path: str, report: str | None) -> Text:
         f"Figures  hil gate {shlex.quote(run_path)} --verbose",
         style="dim",
         overflow="fold",
-    )
-
-
-# ---- the tables of --verbose ----
-
-
-def _tables(verdict: Verdict, console: Console) -> list[RenderableType]:
-    found: list[RenderableType] = []
-    if blocking := [item for item in compared.ranked(verdict) if item.blocking]:
-        found.append(_comparison_table(blocking, console.width))
-    if any(item.limit is not None for item in verdict.series):
-        found.append(_limit_table(verdict, console.width))
-    lines = [*compared.blocked_lines(verdict), *(line for _, line in rows.broken_cases(verdict))]
-    return [*found, *(_line("✗ ", "bold red", line) for line in lines)]
-
-
-def _limit_table(verdict: Verdict, width: int) -> RenderableType:
-    """Return the limits that block; a metric has its bench where ``width`` leaves room for it."""
-    boards = rows.boards(verdict)
-    wide = len(boards) <= _MOST_BOARDS
-    kinds = {item.board: item.kind for item in verdict.series}
-    table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim", expand=False)
-    table.add_column("worst of its cases", no_wrap=True)
-    table.add_column("limit", justify="right", no_wrap=True)
-    table.add_column("cases", justify="right", no_wrap=True)
-    for board in boards if wide else []:
-        table.add_column(f"{board}\n{kinds[board]}", justify="right", overflow="fold")
-    if not wide:
-        table.add_column(f"worst of {len(boards)} boards\n{', '.join(rows.kinds(verdict))}", justify="right")
-    found = [row for row in rows.limit_rows(verdict) if row.blocking]
-    longest = max((len(row.name) for row in found), default=0)
-    named = longest + _LIMIT_WIDTH + _CELL_WIDTH * min(len(boards), _MOST_BOARDS) <= width
-    for row in found:
-        cells = [_cell(cell) for cell in row.cells]
-        if not wide:
-            worst = max(range(len(cells)), key=lambda n: (row.cells[n].broken, row.cells[n].badness))
-            cells = [Text.assemble(cells[worst], f" on {boards[worst]}")]
-        table.add_row(row.name if named else row.metric, row.limit, str(row.cases), *cells)
-    return Padding(table, (1, 0, 1, 0))
-
-
-def _comparison_table(shown: Sequence[ComparedSeries], width: int) -> RenderableType:
-    """Return comparisons target by target, a line each: of a case stands what there is room for."""
-    cells = {item.series_id: _comparison_cells(item) for item in shown}
-    others = [max(len(row[n]) for row in cells.values()) + 1 for n in (0, 1, 3, 4, 5)]
-    room = max(width - sum(others) - _SLACK, _CELL_WIDTH)
-    table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim", expand=False)
-    table.add_column("", no_wrap=True)
-    table.add_column("metric", no_wrap=True)
-    table.add_column("case", overflow="ellipsis", no_wrap=True, max_width=room)
-    for name in ("change", "interval", "boots"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for target in dict.fromkeys(item.target for item in shown):
-        table.add_row("", Text(target, style="dim"))
-        for item in shown:
-            if item.target == target:
-                table.add_row(*cells[item.series_id])
-    return Padding(table, (1, 0, 1, 0))
-
-
-def _comparison_cells(item: ComparedSeries) -> list[Text]:
-    style = {"regressed": "bold red", "improved": "green", "pass": ""}.get(item.outcome, "yellow")
-    sign, metric, case, _, change, interval, _, _, boots, _ = compared.cells(item)
-    short = change.removesuffix(compared.EARLY_MARK)  # a case has more need of the room
-    return [Text(text, style=style) for text in (sign, metric, case, short, interval, boots)]
-
-
-def _cell(cell: rows.Cell) -> Text:
-    if cell.broken:
-        return Text(f"{cell.text} ✗", style="bold red")
-    return Text(
-        f"{cell.text} ?" if cell.marginal else f"{cell.text}  ", style="yellow" if cell.marginal else ""
     )

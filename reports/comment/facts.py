@@ -15,7 +15,10 @@ from hil.model import Verdict
 from hil.reports.boards import remarks
 from hil.reports.compared import is_blocked as is_blocked_comparison
 from hil.reports.rows import is_blocked
+from hil.reports.view.marks import Words
+from hil.reports.view.run import steps_of
 from hil.store import RunDirectory
+from hil.store.reported import read_reported
 from hil.store.verdicts import read_verdict
 
 
@@ -25,8 +28,8 @@ class LegFacts:
 
     ``is_open`` says that it failed nothing and is no pass; ``status`` is what it does to the required check.
     ``standing`` is what its rack has to say of itself, "" where it is qualified or no rack. ``remarks`` are
-    what stands wherever its figures do. ``owner`` is whose fault it is that there is no verdict, where
-    somebody said so. ``title`` and ``sign`` are of its banner.
+    what stands wherever its figures do, ``steps`` what a person does next. ``owner`` is whose fault it is
+    that there is no verdict, where somebody said so. ``title`` and ``sign`` are of its banner.
     """
 
     name: str
@@ -40,6 +43,7 @@ class LegFacts:
     standing: str = ""
     verdict: Verdict | None = None
     remarks: tuple[str, ...] = ()
+    steps: tuple[Words, ...] = ()
     owner: str = ""
     title: str = ""
     sign: str = "?"
@@ -135,7 +139,9 @@ def _with_verdict(leg: LegFacts, run: Path, name: str) -> LegFacts:
     """Add the run's verdict. Raises ConfigError, which names the leg."""
     try:
         verdict = read_verdict(run / name)
-        said = tuple(remarks(RunDirectory(run).read_info(), verdict))
+        info = RunDirectory(run).read_info()
+        steps = steps_of(info, verdict, read_reported(run).changes)
+        said = tuple(remarks(info, verdict))
     except ConfigError as error:
         said_of = error.sentence.partition("(")[2].rstrip(".)") or error.sentence
         raise ConfigError(f"the verdict of the leg {leg.name} cannot be read: {said_of}.") from error
@@ -147,4 +153,4 @@ def _with_verdict(leg: LegFacts, run: Path, name: str) -> LegFacts:
     quiet = leg.exit_code in (ExitCode.PASS, ExitCode.UNDECIDED)
     if verdict.exit_code != leg.exit_code or (broken and quiet):
         raise ConfigError(f"the verdict of the leg {leg.name} contradicts its own figures.")
-    return dataclasses.replace(leg, verdict=verdict, remarks=said)
+    return dataclasses.replace(leg, verdict=verdict, remarks=said, steps=steps)

@@ -3,27 +3,27 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from hil.base.errors import ExitCode
 from hil.base.untrusted import code, markdown
 from hil.ci.plan import RULER_ON_BOTH_SIDES
-from hil.gate.words.compared import evidence
-from hil.model import ComparedSeries, SeriesVerdict, Verdict
-from hil.reports import compared, rows
-from hil.reports.comment import tables
+from hil.model import Verdict
 from hil.reports.comment.facts import Facts, LegFacts
-from hil.reports.comment.tables import Block, fit
+from hil.reports.view.markdown import Block, block_of, fit, written
+from hil.reports.view.marks import Code, Line, Part, Table, Words, count, listed
+from hil.reports.view.run import FIRST, parts_of
+from hil.reports.view.source import Source
 
 # by layout: GitHub takes 65,536 characters of a comment, to which a marker is added, and 1 MiB of a summary,
 # whose characters have up to 4 bytes
 CHARACTERS = {"comment": 60_000, "summary": 250_000}
-_MOST_OPEN = 3  # changes, and limits, that are read at once; the others are folded
 _MOST_REMARKS = 8  # runs of ours come to three; nothing else cuts them
 _MOST_TITLE = 72  # characters of a commit's title, and of its author
 _MOST_AUTHOR = 40
 _MOST_OF_A_SENTENCE = 2_000  # characters
+_MOST_BOARDS = 8
+_LEFT_OUT = ("boards", "limits")  # parts that a reviewer has in the report
 
 
 def render(facts: Facts, most: int = CHARACTERS["comment"]) -> str:
@@ -31,75 +31,70 @@ def render(facts: Facts, most: int = CHARACTERS["comment"]) -> str:
     if facts.problem:
         return fit([*_no_verdict(facts), *_attempts(facts), _foot(facts)], most)
     legs = facts.legs
-    told = [item for verdict in _verdicts(legs) for item in compared.ranked(verdict)]
-    broken = rows.by_severity(item for verdict in _verdicts(legs) for item in verdict.series)
-    changed = _in_order([item for item in told if item.outcome == "regressed" or tables.is_better(item)])
-    open_ = [item for item in told if item.outcome == "undecided" and item.blocking]
+    sources = [Source(leg.verdict, place=("leg ", Code(leg.name))) for leg in legs if leg.verdict]
+    parts = parts_of(sources, wrong=_what_went_wrong(facts), skipped=_skipped(legs))
     waiting = [leg for leg in legs if leg.is_open]
     noted = any(leg.sign != "✓" for leg in legs if not leg.reason)  # a pass beside what the nights left open
-    quiet = facts.exit_code == ExitCode.PASS and not (changed or open_ or waiting or noted or facts.loosened)
-    blocks = [*_head(facts, quiet=quiet), *_attempts(facts)]
+    changed = any(part.name == "changed" for part in parts)
+    quiet = facts.exit_code == ExitCode.PASS and not (changed or waiting or noted or facts.loosened)
     undecided = [leg for leg in waiting if leg.exit_code != ExitCode.FIRMWARE]
-    if others := [
-        leg for leg in undecided if leg.sentence not in facts.said and facts.said not in leg.sentence
-    ]:
-        blocks.append(tables.open_legs(others, rank=1))
-    if worth := [*changed, *open_]:
-        heading = "What changed" if changed else "What is not decided"
-        blocks.append(tables.comparisons(heading, worth[:_MOST_OPEN], rank=1))
-        blocks += _more_changes(worth[_MOST_OPEN:])
-    blocks += _limits("Broken limits", "broken limit", broken, rank=0)
-    exceeded = [item for verdict in _verdicts(legs) for item in verdict.series if _is_exceeded(item)]
-    blocks += _limits("Limits exceeded without proof", "exceeded limit", exceeded, rank=2)
-    if facts.loosened:
-        blocks.append(tables.loosened(facts.loosened, rank=1))
-    blocks += _what_went_wrong(facts)
-    lacking = any(one.expected for verdict in _verdicts(legs) for one in verdict.not_run)
-    blocks += filter(None, [tables.not_run(legs, rank=3, folded=not lacking)])
-    blocks += _remarks(legs, [*told, *broken])
-    blocks += _folded(facts, [item for item in told if item not in changed and item not in open_])
+    others = [leg for leg in undecided if leg.sentence not in facts.said and facts.said not in leg.sentence]
+    ours = [
+        _lines("What is not decided", ((Code(leg.name), f": {leg.sentence}") for leg in others), "leg"),
+        _lines("What this change loosens, for an owner to accept", facts.loosened, "limit"),
+    ]
+    blocks = [
+        *_head(facts, quiet=quiet),
+        *_attempts(facts),
+        *(
+            Block(f"Next: {written(step)}")
+            for step in dict.fromkeys(step for leg in legs for step in leg.steps)
+        ),
+        *_blocks([*ours, *(part for part in parts if part.name in FIRST)]),
+        *_remarks(legs),
+        *_blocks([part for part in parts if part.name not in (*FIRST, *_LEFT_OUT)]),
+        *_blocks(_legs(legs, facts.said)),
+    ]
     return fit([*blocks, _foot(facts)], most)
 
 
-def _is_exceeded(item: SeriesVerdict) -> bool:
-    return item.blocking and rows.is_marginal(item)
+def _blocks(parts: Iterable[Part]) -> list[Block]:
+    return [block_of(part, "**{}**") for part in parts if part.body]
 
 
-def _limits(heading: str, noun: str, items: Sequence[SeriesVerdict], *, rank: int) -> Iterator[Block]:
-    """Yield a table of the first limits, and the others folded."""
-    if items:
-        yield tables.limits(heading, noun, items[:_MOST_OPEN], rank=rank)
-    if more := items[_MOST_OPEN:]:
-        yield tables.limits("", noun, more, rank=rank, title=_count(len(more), f"more {noun}"))
+def _lines(heading: str, lines: Iterable[Words], noun: str) -> Part:
+    return Part("ours", heading, tuple(map(Line, lines)), 1, noun)
 
 
-def _more_changes(items: Sequence[ComparedSeries]) -> Iterator[Block]:
-    if items:
-        words = {"regressed": "worse", "undecided": "undecided"}
-        counts = Counter("better" if tables.is_better(item) else words[item.outcome] for item in items)
-        told = ", ".join(f"{count} {word}" for word, count in counts.items())
-        title = told.replace(" ", " more ", 1)
-        yield tables.comparisons("", items, rank=1, title=title)
+def _skipped(legs: Sequence[LegFacts]) -> list[Words]:
+    return [("leg ", Code(leg.name), f": {leg.reason}") for leg in legs if leg.reason]
+
+
+def _legs(legs: Sequence[LegFacts], said: str) -> Iterator[Part]:
+    """Yield one line a leg; what the page has ``said`` already stands there and not here."""
+    kinds = {board.rpartition(" (")[2] for leg in legs for board in leg.boards}
+    rows = []
+    for leg in legs:
+        boards = [board.rpartition(" (")[0] if len(kinds) == 1 else board for board in leg.boards]
+        sentence = "above" if said and said in leg.sentence else leg.sentence
+        rows.append((Code(leg.name), mark(leg), listed(map(Code, boards[:_MOST_BOARDS])) or "–", sentence))
+    if rows:
+        table = Table(("leg", "verdict", "boards", ""), tuple(rows), left=4)
+        yield Part("legs", "The legs of this run", table, 4, "leg", folded=True)
+
+
+def mark(leg: LegFacts) -> str:
+    """Return "✓ pass", "✗ regressed", "? undecided, advisory", "– skipped"."""
+    if leg.reason and not leg.exit_code:
+        return "– skipped"
+    standing = f", {leg.standing}" if leg.standing else ""
+    if leg.is_open and leg.sign == "✗":
+        return f"✗ {leg.outcome}, accepted{standing}"
+    return f"{'?' if leg.is_open else leg.sign} {leg.outcome}{standing}"
 
 
 def _verdicts(legs: Sequence[LegFacts]) -> list[Verdict]:
     return [leg.verdict for leg in legs if leg.verdict]
-
-
-def _in_order(items: Sequence[ComparedSeries]) -> list[ComparedSeries]:
-    """Return what fails the run first, then what else grew worse, then what improved.
-
-    Of each the strongest evidence is first, so that the first row is the one that the verdict's words name.
-    """
-    return sorted(
-        items,
-        key=lambda item: (
-            not compared.is_blocked(item),
-            tables.is_better(item),
-            -abs(evidence(item)),
-            item.series_id,
-        ),
-    )
 
 
 def _no_verdict(facts: Facts) -> Iterator[Block]:
@@ -115,7 +110,7 @@ def _head(facts: Facts, *, quiet: bool) -> Iterator[Block]:
     """Yield the banner of the leg that decides; a pass without a change is one line."""
     measured = [leg for leg in facts.legs if not leg.reason]
     said = markdown(facts.said, _MOST_OF_A_SENTENCE)
-    others = " · ".join(f"{code(leg.name)} {tables.mark(leg)}" for leg in measured)
+    others = " · ".join(f"{code(leg.name)} {markdown(mark(leg))}" for leg in measured)
     if not measured and quiet:
         yield Block(f"{_nothing_words(facts)} {_commits(facts)}.")
     elif quiet:
@@ -145,7 +140,7 @@ def _commits(facts: Facts) -> str:
     head = f"{_commit(facts, facts.head)}{f' ({words})' if words else ''}"
     if not facts.base:
         return head
-    after = f", {_count(facts.count, 'commit')} after" if facts.count else " against"
+    after = f", {count(facts.count, 'commit')} after" if facts.count else " against"
     site, commit, _ = facts.commits.rpartition("commit/")
     diff = f" ([diff]({site}compare/{facts.base}...{facts.head}))" if commit else ""
     return f"{head}{after} its merge base {_commit(facts, facts.base)}{diff}"
@@ -156,45 +151,26 @@ def _commit(facts: Facts, commit: str) -> str:
     return f"[{shown}]({facts.commits}{commit})" if facts.commits else shown
 
 
-def _what_went_wrong(facts: Facts) -> Iterator[Block]:
+def _what_went_wrong(facts: Facts) -> list[Words]:
+    """Return what went wrong besides the verdicts' own faults."""
     told = (ExitCode.PASS, ExitCode.FIRMWARE)  # by figures and faults, where there is a verdict
     unread = [leg for leg in facts.legs if leg.owner or (leg.exit_code not in told and not leg.is_open)]
     said = [*facts.findings, *(leg.sentence for leg in unread)]
-    found = [fault for verdict in _verdicts(facts.legs) for fault in verdict.faults]
-    sentences = [one for one in said if not any(fault.sentence.rstrip(".") in one for fault in found)]
-    if found or sentences:
-        yield tables.faults(found, sentences, rank=2)
+    faults = [fault for verdict in _verdicts(facts.legs) for fault in verdict.faults]
+    return [one for one in said if not any(fault.sentence.rstrip(".") in one for fault in faults)]
 
 
-def _remarks(legs: Sequence[LegFacts], items: Sequence[ComparedSeries | SeriesVerdict]) -> Iterator[Block]:
+def _remarks(legs: Sequence[LegFacts]) -> Iterator[Block]:
     """Yield what stands wherever figures do: that they are virtual, that noise is simulated."""
     said = list(dict.fromkeys(markdown(remark) for leg in legs for remark in leg.remarks))
-    said += ["tail5 is the mean of the slowest 5 %."] * any("_tail5" in item.metric for item in items)
+    told = [item.metric for one in _verdicts(legs) for item in one.series]
+    told += [item.metric for one in _verdicts(legs) for item in one.compared]
+    tail = any("_tail5" in metric for metric in told)
+    said += ["tail5 is the mean of the slowest 5 %."] * tail
     if len(said) > _MOST_REMARKS:
         said[_MOST_REMARKS:] = [f"… and {len(said) - _MOST_REMARKS} more remarks."]
     if said:
         yield Block(f"<sub>{' '.join(said)}</sub>")
-
-
-def _folded(facts: Facts, rest: Sequence[ComparedSeries]) -> Iterator[Block]:
-    within = [item for item in rest if item.outcome == "pass"]
-    others = [item for item in rest if item.outcome != "pass"]
-    if within:
-        title = f"{_count(len(within), 'comparison')} within the tolerance"
-        yield tables.comparisons("", within, rank=6, title=title)
-    if others:
-        title = f"{_count(len(others), 'comparison')} without a decision, as advice or for want of a baseline"
-        yield tables.comparisons("", others, rank=7, title=title)
-    warnings = [warning for verdict in _verdicts(facts.legs) for warning in verdict.warnings]
-    block = tables.notes("Worth knowing", warnings, rank=5)
-    if block:
-        yield block
-    if facts.legs:
-        yield tables.legs_table(facts.legs, facts.said, rank=4, title="The legs of this run")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _foot(facts: Facts) -> Block:

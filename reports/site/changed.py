@@ -9,8 +9,9 @@ from typing import Any
 
 from hil.history.nightly.divisive import FEWEST_NIGHTS
 from hil.history.nightly.event_lines import commit_words, open_words
-from hil.reports import page as markup
 from hil.reports.trend.picture import event_picture, surest
+from hil.reports.view.html import written
+from hil.reports.view.marks import Link, Words
 
 MOST_SHOWN = 6  # of what is open; of it the first MOST_PICTURES stand open
 MOST_PICTURES = 2
@@ -48,8 +49,8 @@ def changed(
     ]
     more = len(current) - MOST_SHOWN
     if more > 0:
-        link = markup.link(trend_page, f"and {more} more, in the trend")
-        shown.append(f'<li class="soft">{markup.safe(link)}</li>')
+        link = written(Link(f"and {more} more, in the trend", trend_page))
+        shown.append(f'<li class="soft">{link}</li>')
     part = f'<ul class="events">{"".join(shown)}</ul>' if shown else ""
     return f"<h2>{escape(heading)}</h2>{part}{_folded(others, trend, trend_page)}"
 
@@ -85,7 +86,7 @@ def _nothing(nights: int) -> str:
 
 def _event(event: Mapping[str, Any], trend: Mapping[str, Any], address: str, *, picture: bool) -> str:
     tone, tag = _tag(event)
-    facts = " · ".join(f"<span>{markup.safe(fact)}</span>" for fact in _facts(event, trend))
+    facts = " · ".join(f"<span>{written(fact)}</span>" for fact in _facts(event, trend))
     drawn = event_picture(event, trend)
     if drawn and not picture:
         drawn = f"<details><summary>Picture</summary>{drawn}</details>"
@@ -109,9 +110,9 @@ def _tag(event: Mapping[str, Any]) -> tuple[str, str]:
     return ("unsure" if words.startswith("?") else tone), f"{name} {words}"
 
 
-def _facts(event: Mapping[str, Any], trend: Mapping[str, Any]) -> list[str]:
+def _facts(event: Mapping[str, Any], trend: Mapping[str, Any]) -> list[Words]:
     """Return since when, by whose commit, between which, by how much and where."""
-    facts = [f"since {event['night']}, {open_words(event)}"]
+    facts: list[Words] = [f"since {event['night']}, {open_words(event)}"]
     facts += filter(None, [commit_words(event), _range(event)])
     of_ratio = " beside the reference" if event["of_ratio"] else ""
     low, high = _signed(event["low"]), _signed(event["high"])
@@ -124,7 +125,7 @@ def _facts(event: Mapping[str, Any], trend: Mapping[str, Any]) -> list[str]:
     return [*facts, *_test(event, trend)]
 
 
-def _range(event: Mapping[str, Any]) -> str:
+def _range(event: Mapping[str, Any]) -> Words:
     """Return the commits between which it lies, linked to their diff where that has an address."""
     if not event["good"] or not event["bad"]:
         return ""
@@ -133,14 +134,14 @@ def _range(event: Mapping[str, Any]) -> str:
     if count := int(commit.get("count", 0)):
         words += f" ({count} commit{'' if count == 1 else 's'})"
     diff = str(commit.get("diff", ""))
-    return markup.link(diff if diff.startswith("https://") else "", f"commits {words}")
+    return Link(f"commits {words}", diff if diff.startswith("https://") else "")
 
 
-def _test(event: Mapping[str, Any], trend: Mapping[str, Any]) -> list[str]:
+def _test(event: Mapping[str, Any], trend: Mapping[str, Any]) -> list[Words]:
     """Return the way to the surest series' test in the test report, where the run measured it."""
     series = surest(event, trend)
     test = str(series.get("test", "")) if series else ""
-    return [markup.link(f"tests/index.html#{test}", "its test")] if test else []
+    return [Link("its test", f"tests/index.html#{test}")] if test else []
 
 
 def _signed(ratio: float) -> str:

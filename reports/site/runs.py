@@ -25,10 +25,9 @@ from hil.reports.allure.identity import ids_of
 from hil.reports.boards import unreal_kinds
 from hil.reports.history import line_of
 from hil.reports.kinds import mark
-from hil.reports.ledger import LossNote, loss_notes
 from hil.reports.plain import FILES as PLAIN_FILES
 from hil.reports.studies.build import FILES as REPRODUCTION_FILES
-from hil.reports.trace_notes import TraceNote, published_files, trace_notes
+from hil.reports.trace_notes import published_files
 from hil.store import JudgedRun, RunInfo
 from hil.store.directory import JOURNAL, RUN_INFO, SUMMARY, VERDICTS
 
@@ -39,13 +38,10 @@ _KEY = re.compile(r"[^A-Za-z0-9_.-]+")  # what no key of Java's properties has u
 
 @dataclass(frozen=True)
 class ShownRun:
-    """One run: ``line`` is what the history keeps, ``traces`` what its traces say, ``losses`` what its loss
-    ledgers say."""
+    """One run: ``line`` is what the history keeps."""
 
     run: JudgedRun
     line: Mapping[str, Any]
-    traces: tuple[TraceNote, ...] = ()
-    losses: tuple[LossNote, ...] = ()
 
     @property
     def path(self) -> Path:
@@ -77,10 +73,7 @@ class ShownRun:
 
 def shown(run: JudgedRun) -> ShownRun:
     """Return a run with what the site says of it."""
-    records, verdict = run.records, run.verdict
-    return ShownRun(
-        run, line_of(run), tuple(trace_notes(records, verdict)), tuple(loss_notes(records, verdict))
-    )
+    return ShownRun(run, line_of(run))
 
 
 def decisive(runs: Sequence[ShownRun]) -> ShownRun:

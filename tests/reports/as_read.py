@@ -8,8 +8,8 @@ from html.parser import HTMLParser
 
 
 def as_read(page: str) -> str:
-    """Return a page without entities and the marks of code spans."""
-    return html.unescape(page).replace("`", "")
+    """Return a page without entities, the marks of code spans and blanks at which no line ends."""
+    return html.unescape(page).replace("`", "").replace("\u00a0", " ")
 
 
 class Seen(HTMLParser):

@@ -43,10 +43,10 @@ def test_the_summary_shows_each_backtrace_once(tmp_path: Path) -> None:
     write_summary(read_judged_run(run))
     text = (run / "summary.md").read_text()
     shown = text.partition("## Where it crashed")[2].partition("## Not run")[0]
-    assert f"`console/v2.panic-1.txt`:\n\n```text\n{FRAMES}```" in shown
+    assert f"`console/v2.panic-1.txt`\n\n```text\n{FRAMES}```" in shown
     assert "`console/v2.coredump-1.txt`" in shown
     assert "panic-2" not in shown
-    assert text.index("## Faults") < text.index("## Where it crashed")
+    assert text.index("## What went wrong") < text.index("## Where it crashed")
 
 
 def test_the_page_of_the_case_shows_it(tmp_path: Path) -> None:

@@ -186,7 +186,7 @@ def test_the_summary_names_finding_and_file(run: Path) -> None:
     directory = RunDirectory.open(run)
     verdict, records = read_verdict(directory.verdicts_path), directory.read().records
     markdown = as_read(render_markdown(directory.read_info(), verdict, records))
-    section = markdown.split("## Traces")[1].split("##")[0]
+    section = markdown.split("## Scheduler traces")[1].split("##")[0]
     lines = [line for line in section.splitlines() if line]
     assert len(lines) == 2
     assert (
