@@ -126,11 +126,12 @@ def samples(item: SeriesVerdict) -> str:
 
 
 def notable_metrics(verdict: Verdict) -> list[tuple[str, list[SeriesVerdict]]]:
-    """Return for each metric that the verdict warns of a short line, and its series, the worst first."""
-    warned = set(verdict.warnings)
+    """Return for each metric with a figure that is open, or bad as advice, a line and its series, the worst
+    first.
+    """
     groups: dict[tuple[str, str], list[SeriesVerdict]] = {}
     for item in verdict.series:
-        if item.sentence in warned:
+        if (outcome(item) == "undecided") if item.blocking else item.outcome == "regressed":
             mark = f"{sign(item)}{'' if item.blocking else ' advice'}"
             groups.setdefault((human_metric(item), mark), []).append(item)
     return [(_notable(name, mark, items), items) for (name, mark), items in groups.items()]
@@ -145,12 +146,6 @@ def _notable(name: str, mark: str, items: list[SeriesVerdict]) -> str:
     at_least = "≥ " if worst.at_least else ""
     limit = "" if worst.limit is None else f", limit {quantity(worst, worst.limit)}"
     return f"{mark} {name}: {counts}, at worst {at_least}{quantity(worst, worst.value)}{limit}"
-
-
-def general_warnings(verdict: Verdict) -> list[str]:
-    """Return the verdict's warnings that are of no single figure."""
-    told = {item.sentence for item in verdict.series} | {item.sentence for item in verdict.compared}
-    return [sentence for sentence in verdict.warnings if sentence not in told]
 
 
 def by_severity(series: Iterable[SeriesVerdict]) -> list[SeriesVerdict]:

@@ -9,6 +9,9 @@ from typing import Any
 
 from hil.gate import judge as _judge
 from hil.model import Entry, Verdict
+from hil.reports.view.marks import plain
+from hil.reports.view.run import parts_of
+from hil.reports.view.source import Source
 
 _VERDICTS: dict[str, Verdict] = {}
 
@@ -20,3 +23,11 @@ def judge(entries: Iterable[Entry], *given: Any) -> Verdict:
     if key not in _VERDICTS:
         _VERDICTS[key] = _judge(entries, *given)
     return _VERDICTS[key]
+
+
+def told(verdict: Verdict) -> set[str]:
+    """Return the lines that a person reads of a verdict, wherever it is shown."""
+    lines = (
+        line for part in parts_of([Source(verdict)]) if isinstance(part.body, tuple) for line in part.body
+    )
+    return {plain(words) for line in lines for words in (line.words, *line.more)}

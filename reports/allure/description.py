@@ -17,12 +17,14 @@ from hil.reports.kinds import kind_remark
 from hil.reports.ledger import ledger_sentence
 from hil.reports.names import human_metric
 from hil.reports.trace_notes import finding_of
+from hil.reports.view.figures import compared_table
+from hil.reports.view.marks import plain
 
 _ORDER = ("regressed", "undecided", "no-baseline", "improved", "pass")
-_LEFT_OUT = (2, 3, 7)  # case and target stand above, z and its boundary in the sentence
 _CELL = "padding:3px 10px;text-align:{}"
 # Allure's cells do not break, and its page cuts off what is wider: samples and clocks may, a clock anywhere.
 _BREAK = {4: ";white-space:normal", 6: ";white-space:normal;overflow-wrap:anywhere;min-width:7em"}
+_WIDE = dict.fromkeys((1, 2, 5), ";white-space:normal")  # figure, boards and rule of a comparison
 
 
 def describe(story: Story, message: str) -> str:
@@ -72,28 +74,19 @@ def _worth_saying(item: SeriesVerdict) -> bool:
 
 
 def _compared(story: Story) -> list[str]:
-    """Return the comparisons of the case, each with what stands behind it."""
+    """Return the comparisons of the case, and of each that did not pass its sentence and boards."""
     if not story.compared:
         return []
-    head = [word for n, word in enumerate(compared.HEAD) if n not in _LEFT_OUT]
-    found = [
-        [cell for n, cell in enumerate(compared.cells(one)) if n not in _LEFT_OUT] for one in story.compared
-    ]
-    lines = [("th", head), *(("td", cells) for cells in found)]
-    table = "".join(_row(tag, cells, breaks={}) for tag, cells in lines)
+    table = compared_table(story.compared)
+    lines = [_row("th", table.head, {}), *(_row("td", map(plain, cells), _WIDE) for cells in table.rows)]
     behind = [
-        f"<details><summary>{escape(human_metric(item))}: boards, noise, surroundings</summary><ul>"
-        f"{''.join(f'<li>{escape(line)}</li>' for line in compared.details(item))}</ul></details>"
+        f"<details><summary>{escape(item.sentence)}</summary><ul>"
+        f"{''.join(f'<li>{escape(line)}</li>' for line in compared.effects(item))}</ul></details>"
         for item in story.compared
         if item.blocking or item.outcome != "pass"
     ]
-    title = f"<p><strong>{escape(compared.heading(story.compared))}, {escape(story.kind)}</strong></p>"
-    return [
-        title,
-        f"<table>{table}</table>",
-        *behind,
-        f"<p><small>{escape(compared.legend(story.compared))}</small></p>",
-    ]
+    title = f"Compared with the {story.compared[0].role}, {story.kind}"
+    return [f"<p><strong>{escape(title)}</strong></p>", f"<table>{''.join(lines)}</table>", *behind]
 
 
 def _table(story: Story) -> list[str]:

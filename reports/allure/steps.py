@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from hil.gate.words.comparisons import told
 from hil.model import ComparedSeries
-from hil.reports import compared, rows
+from hil.reports import rows
 from hil.reports.allure.outcome import PASSED, REGRESSION, UNDECIDED, status_of
 from hil.reports.allure.story import Story
 from hil.reports.allure.times import unix_ms
@@ -52,7 +53,7 @@ def _judgements(story: Story) -> Iterator[tuple[str, str]]:
             value = "–" if item.value is None else f"{least}{rows.quantity(item, item.value)}"
             name = f"{human_metric(item)} {value}, limit {rows.quantity(item, item.limit)}"
             found.append((name, _status(rows.outcome(item))))
-    found += [(compared.line(item), _status(item.outcome)) for item in story.compared if _is_decided(item)]
+    found += [(told(item), _status(item.outcome)) for item in story.compared if _is_decided(item)]
     order = (status_of(REGRESSION), status_of(UNDECIDED))
     yield from sorted(found, key=lambda one: order.index(one[1]) if one[1] in order else len(order))
 

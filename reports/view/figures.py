@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TypeVar
 
 from hil.base.units import find_unit, format_difference, format_values
 from hil.gate.words.compared import evidence
@@ -29,22 +28,18 @@ _WORDS = {
 }
 _LIMIT_LEGEND = "Each with the worst of its cases. " + rows.LEGEND
 
-_Item = TypeVar("_Item", ComparedSeries, SeriesVerdict)
-_Found = Sequence[tuple[Source, _Item]]
+_Found = Sequence[tuple[Source, SeriesVerdict]]
 
 
 def comparisons(runs: Sequence[Source]) -> list[Part]:
     """Return what changed or is undecided, of it the first few open; then what passed, then all else."""
-    found = [(run, item) for run in runs for item in compared.ranked(run.verdict)]
-    changed = sorted(
-        ((run, item) for run, item in found if item.outcome == "regressed" or is_better(item)),
-        key=lambda one: _by_evidence(one[1]),
-    )
-    open_ = [(run, item) for run, item in found if item.outcome == "undecided" and item.blocking]
-    worth = [*changed, *open_]
-    rest = [one for one in found if one not in worth]
-    within = [one for one in rest if one[1].outcome == "pass"]
-    others = [one for one in rest if one[1].outcome != "pass"]
+    found = [item for run in runs for item in compared.ranked(run.verdict)]
+    told = [item for item in found if item.outcome == "regressed" or is_better(item)]
+    changed = sorted(told, key=_by_evidence)
+    worth = [*changed, *(item for item in found if item.outcome == "undecided" and item.blocking)]
+    rest = [item for item in found if item not in worth]
+    within = [item for item in rest if item.outcome == "pass"]
+    others = [item for item in rest if item.outcome != "pass"]
     heading = "What changed" if changed else "What is not decided"
     without = f"{count(len(others), 'comparison')} without a decision, as advice or for want of a baseline"
     return [
@@ -65,22 +60,26 @@ def _by_evidence(item: ComparedSeries) -> tuple[bool, bool, float, str]:
     return not compared.is_blocked(item), is_better(item), -abs(evidence(item)), item.series_id
 
 
-def _counted(found: _Found[ComparedSeries]) -> str:
+def _counted(found: Sequence[ComparedSeries]) -> str:
     """Return "1 more worse, 2 better, 8 undecided"."""
     words = {"regressed": "worse", "undecided": "undecided"}
-    counts = Counter("better" if is_better(item) else words[item.outcome] for _, item in found)
+    counts = Counter("better" if is_better(item) else words[item.outcome] for item in found)
     return ", ".join(f"{number} {word}" for word, number in counts.items()).replace(" ", " more ", 1)
 
 
 def _compared(
-    name: str, heading: str, found: _Found[ComparedSeries], *, rank: int, folded: bool = False
+    name: str, heading: str, found: Sequence[ComparedSeries], *, rank: int, folded: bool = False
 ) -> Iterator[Part]:
     if found:
-        places = _Places([item for _, item in found])
-        head = ("", "figure", "boards", f"{found[0][1].role} → head", "change [interval]", "rule")
-        lines = tuple(_compared_row(run, item, places) for run, item in found)
-        title = heading if folded else f"{heading}{places.common}"
-        yield Part(name, title, Table(head, lines), rank, "comparison", folded)
+        title = heading if folded else f"{heading}{_Places(found).common}"
+        yield Part(name, title, compared_table(found), rank, "comparison", folded)
+
+
+def compared_table(found: Sequence[ComparedSeries]) -> Table:
+    """Return comparisons as a table: values of both, the change with its interval, what decides."""
+    head = ("", "figure", "boards", f"{found[0].role} → head", "change [interval]", "rule")
+    places = _Places(found)
+    return Table(head, tuple(_compared_row(item, places) for item in found))
 
 
 class _Places:
@@ -115,7 +114,7 @@ def is_better(item: ComparedSeries) -> bool:
     return gain > (item.min_effect or 0.0)
 
 
-def _compared_row(run: Source, item: ComparedSeries, places: _Places) -> tuple[Words, ...]:
+def _compared_row(item: ComparedSeries, places: _Places) -> tuple[Words, ...]:
     better = is_better(item)
     word = (_WORDS["improved"] if better else _WORDS[item.outcome]) + ("" if item.blocking else ", advice")
     tone: Tone = "good" if better else "bad" if item.outcome == "regressed" else ""
@@ -123,7 +122,7 @@ def _compared_row(run: Source, item: ComparedSeries, places: _Places) -> tuple[W
     bound = compared.bound(item)
     return (
         Fixed(word, tone),
-        _figure_of(run, item),
+        _figure_of(item),
         (*names_of(item.boards), places.of(item)),
         Fixed(_both(item)),
         (Fixed(compared.change(item, item.unit, relative=item.relative), tone), *_bracketed(bound)),
@@ -146,11 +145,11 @@ def _rule(item: ComparedSeries) -> str:
     return f"{'blocks' if item.blocking else 'advice'} from {smallest}, passes to {tolerance}"
 
 
-def _figure_of(run: Source, item: ComparedSeries | SeriesVerdict) -> Words:
-    """Return the metric in words, and the case where it is not the bench's usual one; linked to its test."""
-    case: Words = "" if item.case_label in ("", DEFAULTS) else (" ", Code(case_name(item)))
-    board = item.board if isinstance(item, SeriesVerdict) else ""
-    return Link(listed([human_metric(item), case], ""), run.test(board, item.case_id))
+def _figure_of(item: ComparedSeries | SeriesVerdict) -> Words:
+    """Return the metric in words, and the case where it is not the bench's usual one."""
+    if item.case_label in ("", DEFAULTS):
+        return human_metric(item)
+    return f"{human_metric(item)} ", Code(case_name(item))
 
 
 def _both(item: ComparedSeries) -> str:
@@ -179,7 +178,7 @@ def breaches(runs: Sequence[Source]) -> list[Part]:
     ]
 
 
-def _breached(heading: str, noun: str, found: _Found[SeriesVerdict], *, rank: int) -> Iterator[Part]:
+def _breached(heading: str, noun: str, found: _Found, *, rank: int) -> Iterator[Part]:
     for some, folded in ((found[:_MOST_OPEN], False), (found[_MOST_OPEN:], True)):
         if some:
             places = _Places([item for _, item in some])
@@ -196,7 +195,7 @@ def _breach_row(run: Source, item: SeriesVerdict, places: _Places) -> tuple[Word
         beyond = at_least + format_difference(abs(item.value - item.limit), find_unit(item.unit))
     return (
         Fixed("? exceeded") if rows.is_marginal(item) else Fixed("✗ broken", "bad"),
-        _figure_of(run, item),
+        Link(_figure_of(item), run.test(item.board, item.case_id)),
         (Code(item.board), places.of(item)),
         Fixed(at_least + rows.quantity(item, item.value), "open" if rows.is_marginal(item) else "bad"),
         Fixed(rows.quantity(item, item.limit)),

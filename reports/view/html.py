@@ -78,9 +78,8 @@ def _scrolled(table: Table, name: str) -> str:
 
 
 def _row(tag: str, cells: Sequence[Words], left: int) -> str:
-    """Return a row: names stand left and may wrap, figures right."""
-    figure = f'{tag} class="n"'
-    found = (
-        f"<{tag if number < left else figure}>{written(cell)}</{tag}>" for number, cell in enumerate(cells)
-    )
-    return f"<tr>{''.join(found)}</tr>"
+    """Return a row: names stand left and may wrap, figures right; a head without a word is none."""
+    kinds = ("" if number < left else ' class="n"' for number in range(len(cells)))
+    tags = (tag if cell else "td" for cell in cells)
+    found = zip(tags, kinds, map(written, cells), strict=True)
+    return f"<tr>{''.join(f'<{name}{kind}>{cell}</{name}>' for name, kind, cell in found)}</tr>"

@@ -167,7 +167,7 @@ def _reporting(sources: Sequence[Source]) -> list[Line]:
 def notes_of(sources: Sequence[Source]) -> Iterator[Line]:
     """Yield what a person should know although it decides nothing; of single figures a line a metric."""
     for source in sources:
-        for sentence in (*rows.general_warnings(source.verdict), *current_notes(source.records)):
+        for sentence in (*source.verdict.warnings, *current_notes(source.records)):
             yield Line(sentence)
         for words, items in rows.notable_metrics(source.verdict):
             behind = [Link(item.sentence, source.test(item.board, item.case_id)) for item in items]

@@ -155,7 +155,7 @@ def test_a_pass_says_its_name_and_no_word_of_time(counted: Callable[[int], Path]
     run = RunDirectory.list(legs / LEG)[0]
     for page in (run.summary_path.read_text(), verdict.legs[-1].sentence):
         assert not OF_TIME.search(page)
-    assert "+0.0081 %" in run.summary_path.read_text()
+    assert "+0.0081 %" in as_read(run.summary_path.read_text())
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ from hil.model import Entry, Fault, NotRun, RunRecord, SeriesVerdict, Verdict
 from hil.thresholds import among_legs
 from hil.thresholds.limits import Advice, Limit, Since, Suppression, Where
 from hil.thresholds.types import Policy, Thresholds
+from tests.judging import told
 from tests.make_records import (
     RUN_ID,
     publish_record,
@@ -76,7 +77,7 @@ def test_a_value_beyond_the_limit_blocks_not_while_its_interval_is_not() -> None
     assert (near.outcome, near.note, found.exit_code) == ("pass", "marginal", 4)
     assert found.outcome == "undecided"
     assert "lies beyond, but not provably, its limit of 25 ms" in near.sentence
-    assert near.sentence in found.warnings
+    assert near.sentence in told(found)
 
 
 def test_a_figure_below_zero_is_a_fault_of_the_bench() -> None:
@@ -186,7 +187,7 @@ def test_one_stall_does_not_block_and_is_not_hidden() -> None:
     assert series(found).note == series(found, "publish_latency_tail5_us").note == "marginal"
     way = "more samples may decide them: hil run --boots 4"
     assert found.sentence == f"Undecided: 2 limits exceeded, but not provably ({way}); 1 limit kept."
-    assert series(found).sentence in found.warnings
+    assert series(found).sentence in told(found)
 
 
 def test_as_many_late_messages_in_separate_episodes_block() -> None:
@@ -224,7 +225,7 @@ def test_advice_is_judged_but_never_blocks() -> None:
     late = series(found)
     assert (late.outcome, late.blocking, found.exit_code) == ("regressed", False, 0)
     assert "advice: the outbox is looked into once a second" in late.sentence
-    assert late.sentence in found.warnings
+    assert late.sentence in told(found)
 
 
 def test_without_real_time_priority_times_are_advice() -> None:

@@ -20,6 +20,7 @@ from hil.thresholds.limits import Advice, Suppression, Where
 from hil.thresholds.types import Thresholds
 from tests.gate import compare_records as rig
 from tests.gate.compare_records import BOARDS, CASE_ID, LOOKS, METRIC, comparison, figure, run, thresholds
+from tests.judging import told
 from tests.make_records import RUN_ID, publish_record, publish_thresholds
 
 FIRST, LAST = LOOKS[:1], LOOKS[-1:]
@@ -167,7 +168,7 @@ def test_what_is_undecided_says_why_and_what_may_help() -> None:
     assert match
     assert 12 < int(match[1]) < 100
     assert int(match[2]) == 2 * (int(match[1]) - 12)
-    assert item.sentence in found.warnings
+    assert item.sentence in told(found)
     way = "more boots may decide it: run again with a larger --budget, or on more boards"
     assert found.sentence == f"Undecided: 1 comparison ({way})."
 
@@ -332,7 +333,7 @@ def test_a_board_that_alone_is_worse_is_not_passed_over() -> None:
     item = compared(found := verdict(run(effects={"virtual-1": 0.105}, deviation=0.002), own))
     assert item.outcome == "undecided"
     assert "virtual-1 alone is worse than tolerated (+1" in item.reason
-    assert item.sentence in found.warnings
+    assert item.sentence in told(found)
     assert compared(verdict(run(effects={"virtual-1": -0.4}))).outcome in ("pass", "improved")
 
 
@@ -391,7 +392,7 @@ def test_advice_is_judged_by_false_discoveries() -> None:
     assert {item.outcome for item in clean.compared if item.metric.startswith("publish_latency")} == {"pass"}
     item = compared(worse)
     assert (item.outcome, item.blocking, worse.exit_code) == ("regressed", False, 0)
-    assert item.sentence in worse.warnings
+    assert item.sentence in told(worse)
     assert "advice: no rule under 'compare:' names it" in item.sentence
 
 

@@ -15,6 +15,7 @@ from hil.gate.judging import open_cases
 from hil.model import ComparedSeries, Entry, RunRecord, Scalar
 from tests.gate import compare_records as rig
 from tests.gate.compare_records import BOARDS, LOOKS, METRIC, comparison, run, thresholds
+from tests.judging import told
 from tests.make_records import void_thresholds
 
 OWN = {"publish": thresholds()}
@@ -76,7 +77,7 @@ def test_what_differs_between_the_roles_is_blamed_on_the_surroundings(
     item = found.compared[0]
     assert (item.outcome, found.exit_code) == ("undecided", ExitCode.UNDECIDED)
     assert words in item.reason
-    assert item.sentence in found.warnings
+    assert item.sentence in told(found)
     assert open_cases(entry, entries, OWN) == {rig.CASE_ID}
 
 
@@ -151,7 +152,7 @@ def test_a_boot_in_other_surroundings_is_left_out_and_said(attack: str, slower: 
         elif number == 3:
             assert item.outcome == "pass"
         assert all(effect.left_out.startswith("boot 0: ") for effect in item.effects)
-        assert item.sentence in found.warnings
+        assert item.sentence in told(found)
 
 
 def test_boots_that_only_the_candidate_loses_are_its_doing() -> None:

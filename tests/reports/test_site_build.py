@@ -141,7 +141,7 @@ def test_the_first_page_says_the_verdict_and_what_led_to_it(tmp_path: Path) -> N
         "HIL performance · rack virtual · quick · commit fffffff · virtual figures",
         "REGRESSED 1 of 3 limits broken",
         "Virtual figures test logic and pipeline",
-        "v1 (virtual) publish/transport=tls: publish_latency_p95",
+        "✗ broken publish latency p95 publish/transport=tls v1 ",
         "v1 (virtual) virtual-esp32 1 1 0 0 2 1 0 0",
         "v2 – 1 0 0 1 0 0 0 0",
         "rig on v2: board v2 &lt;vanished&gt;",

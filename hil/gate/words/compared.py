@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hil.gate.words.comparisons import change_words, exactly, place
+from hil.gate.words.comparisons import place, told
 from hil.model import BaseCause, ComparedSeries, NoBase, Outcome
 
 _MOST_NAMED = 3
@@ -51,7 +51,7 @@ def regressions(compared: Compared) -> str:
     first = found[0]
     more = len(found) - 1
     others = f", and {more} more comparison{'s' if more > 1 else ''} regressed" if more else ""
-    return f"{place(first)} {exactly(first) or change_words(first)} against the {first.role}{others}"
+    return f"{told(first)}{others}"
 
 
 _LIMITS_ONLY: Mapping[BaseCause, str] = {
@@ -105,42 +105,18 @@ def warnings(compared: Compared) -> list[str]:
     found = [
         *missing,
         *(f"{', '.join(boards)}: no-baseline, {why}." for why, boards in compared.not_compared.items()),
-        *_without_base(compared.blocking("no-baseline")),
-        *_undecided(compared.blocking("undecided")),
-        *(item.sentence for item in compared.blocking() if _lost_boots(item) and item.outcome != "undecided"),
-        *(item.sentence for item in compared.series if item.outcome == "regressed" and not item.blocking),
+        *_by_reason("no-baseline for", compared.blocking("no-baseline")),
+        *_by_reason("no verdict for", compared.blocking("undecided")),
     ]
     return list(dict.fromkeys(found))
 
 
-def _lost_boots(item: ComparedSeries) -> bool:
-    return any(effect.left_out for effect in item.effects)
-
-
-def _without_base(items: Sequence[ComparedSeries]) -> list[str]:
+def _by_reason(words: str, items: Sequence[ComparedSeries]) -> list[str]:
     """Say each reason once, whatever number of metrics it holds for."""
-    groups = _by_reason(items).items()
-    return [
-        f"no-baseline for {named([place(item) for item in group])}: {reason}." for reason, group in groups
-    ]
-
-
-def _undecided(items: Sequence[ComparedSeries]) -> list[str]:
-    """Say once what keeps several comparisons from being looked at; others have figures of their own."""
-    found = []
-    for reason, group in _by_reason(items).items():
-        if len(group) > _MOST_NAMED and all(item.change is None for item in group):
-            found.append(f"no verdict for {named([place(item) for item in group])}: {reason}.")
-        else:
-            found += [item.sentence for item in group]
-    return found
-
-
-def _by_reason(items: Sequence[ComparedSeries]) -> dict[str, list[ComparedSeries]]:
-    reasons: dict[str, list[ComparedSeries]] = {}
+    reasons: dict[str, list[str]] = {}
     for item in items:
-        reasons.setdefault(item.reason, []).append(item)
-    return reasons
+        reasons.setdefault(item.reason, []).append(place(item))
+    return [f"{words} {named(places)}: {reason}." for reason, places in reasons.items()]
 
 
 def _passed(compared: Compared, passed: Sequence[ComparedSeries], of: int) -> str:

@@ -33,6 +33,13 @@ def change_words(item: ComparedSeries, *, interval: bool = True) -> str:
     return f"{verb} by {size(item, abs(item.change))}{of_base}{bounds}"
 
 
+def told(item: ComparedSeries) -> str:
+    """Return "publish latency p50 of … on virtual-esp32 grew by 12.1 % [+8.9, +15.4] against the base"."""
+    if item.change is None and item.outcome != "regressed":
+        return f"{place(item)}: {item.reason or item.outcome}"
+    return f"{place(item)} {exactly(item) or change_words(item)} against the {item.role}"
+
+
 def is_exact(item: ComparedSeries) -> bool:
     """Say whether the figures are facts, the same in each boot of an image, so that there is no interval."""
     counted = not item.relative and find_unit(item.unit).dimension != "ratio"

@@ -200,16 +200,13 @@ def _counted_limits(series: Sequence[SeriesVerdict]) -> int:
     return sum(item.blocking and item.outcome != "no-baseline" for item in series)
 
 
-def _warnings(series: Sequence[SeriesVerdict], compared: Compared) -> tuple[str, ...]:
-    """Say what a person should know although it does not change the exit code."""
+def _warnings(series: Sequence[SeriesVerdict], compared: Compared) -> list[str]:
+    """Say what a person should know although it does not change the exit code, and that no figure says."""
     warnings = [*_void_warning(series), *_real_time_warning(series)]
     if unlimited := _unlimited(series, compared):
         names = named(sorted({f"{item.metric} ({item.kind})" for item in unlimited}))
         warnings.append(f"no limit for {names}; add one under 'limits:' of the bench's thresholds file.")
-    undecided = [item.sentence for item in series if _blocks(item, "undecided")]
-    marginal = [item.sentence for item in series if item.blocking and item.note == "marginal"]
-    muted = [item.sentence for item in series if item.outcome == "regressed" and not item.blocking]
-    return (*warnings, *undecided, *marginal, *muted)
+    return warnings
 
 
 def _handed_over(not_run: Sequence[NotRun]) -> list[str]:
