@@ -8,7 +8,8 @@ in the report.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import Literal
 
 from rich.cells import cell_len
 from rich.console import Console, RenderableType
@@ -18,21 +19,16 @@ from rich.table import Table
 from rich.text import Text
 
 from hil.gate.words.banner import Banner
-from hil.model import ComparedSeries, RunRecord, SeriesVerdict, Verdict, bench_of
-from hil.reports import compared, rows
+from hil.model import RunRecord, Verdict
 from hil.reports.boards import split_not_run
-from hil.reports.names import case_name, human_metric
-from hil.reports.view.marks import count
+from hil.reports.view.marks import Fixed, Words, count
 from hil.reports.view.run import View, view_of
 from hil.reports.view.source import Source
 from hil.reports.view.text import COLOURS, line, lines_of, whole, written
 from hil.store import RunInfo
 from hil.store.reported import NOT_REPORTED, Reported
 
-_MOST_FIGURES = 5
-_TENFOLD = 10.0  # from here on times are read, not per cent
 _AROUND_FIGURES = 2  # lines, above and below
-_MOST_CHANGES = 2  # of comparisons that passed, beside limits
 _LINES = 23  # of a terminal of 24: the prompt that follows has the last
 _METRIC_WIDTH = 26  # of a figure that matters
 _BOARD_WIDTH = 13
@@ -71,7 +67,7 @@ def render_screen(
     else:
         notes = [*_notes(view, verdict), *remarks]
         left = _LINES - sum(_height(console, part) for part in (*head, *tail))
-        figures = _figures(verdict)[: max(1, left - _AROUND_FIGURES - bool(notes))]
+        figures = view.figures[: max(1, left - _AROUND_FIGURES - bool(notes))]
         table = [_figure_table(figures, console.width)] if figures else []
         left -= sum(_height(console, part) for part in table)
         parts = [*head, *table, *_fitting(console, notes, left)]
@@ -89,84 +85,20 @@ def _banner(said: Banner) -> list[RenderableType]:
 # ---- the figures that matter ----
 
 
-def _figures(verdict: Verdict) -> list[tuple[str, ...]]:
-    """Return at most five rows of style, sign, metric, case, board, value, and what it is held against.
-
-    What regressed or broke its limit stands first, then what is open; where nothing is, what is nearest to
-    its limit, a metric once.
-    """
-    ranked = [item for item in compared.ranked(verdict) if item.blocking]
-    found = [_compared_figure(item) for item in ranked if item.outcome == "regressed"]
-    found += [_limit_figure(item, "bold red") for item in rows.by_severity(verdict.series)]
-    marginal = [item for item in verdict.series if item.blocking and rows.is_marginal(item)]
-    found += [_limit_figure(item, "yellow") for item in marginal]
-    found += [_compared_figure(item) for item in ranked if item.outcome in ("undecided", "improved")]
-    if not found:
-        changed = [item for item in ranked if item.change is not None]
-        changed.sort(key=lambda item: (-abs(item.change or 0.0), item.series_id))
-        limited = [_limit_figure(item, "") for item in _nearest(verdict.series)]
-        room = _MOST_FIGURES - min(len(changed), _MOST_CHANGES)
-        found = [*limited[:room], *(_compared_figure(item, "") for item in changed)]
-    short = _short_cases(verdict)
-    return [(*one[:3], short[one[3]], *one[4:]) for one in found[:_MOST_FIGURES]]
-
-
-def _nearest(series: Iterable[SeriesVerdict]) -> list[SeriesVerdict]:
-    """Return the kept figure of each metric that uses most of its limit, the nearest first."""
-    nearest: dict[str, SeriesVerdict] = {}
-    for row in rows.limit_rows(series):
-        if row.blocking and row.share is not None:
-            nearest.setdefault(human_metric(row.worst), row.worst)
-    return list(nearest.values())
-
-
-def _limit_figure(item: SeriesVerdict, style: str) -> tuple[str, ...]:
-    value = f"{'≥ ' if item.at_least else ''}{rows.quantity(item, item.value)}"
-    share = rows.limit_share(item)
-    limit = f"limit {rows.limit_words(item)}"
-    if share is not None:
-        limit += f", {share * 100:.0f} % used" if share < _TENFOLD else f", {share:,.0f} times"
-    return style, rows.sign(item), human_metric(item), item.case_id, item.board, value, limit
-
-
-def _compared_figure(item: ComparedSeries, style: str | None = None) -> tuple[str, ...]:
-    if style is None:
-        style = {"regressed": "bold red", "improved": "green"}.get(item.outcome, "yellow")
-    change = compared.change(item, item.unit, relative=item.relative)
-    against = f"{compared.interval(item, item.unit, relative=item.relative)} vs {item.role}"
-    return style, compared.sign(item), human_metric(item), item.case_id, item.target, change, against
-
-
-def _short_cases(verdict: Verdict) -> dict[str, str]:
-    """Return of each case, by its id, the parameters that tell it from the others of its bench."""
-    benches: dict[str, dict[str, list[str]]] = {}
-    judged: list[SeriesVerdict | ComparedSeries] = [*verdict.series, *verdict.compared]
-    for item in judged:
-        label = case_name(item).partition("/")[2]
-        benches.setdefault(bench_of(item.case_id), {})[item.case_id] = label.split(",")
-    short: dict[str, str] = {}
-    for cases in benches.values():
-        shared = set.intersection(*map(set, cases.values()))
-        for case_id, parameters in cases.items():
-            short[case_id] = ",".join(one for one in parameters if one not in shared)
-    return short
-
-
-def _figure_table(figures: Sequence[tuple[str, ...]], width: int) -> RenderableType:
+def _figure_table(figures: Sequence[tuple[Words, ...]], width: int) -> RenderableType:
     """Return one line a figure: of its case stands what there is room for."""
-    plain = [[written(cell) for cell in cells] for _, *cells in figures]
-    widths = [max(map(cell_len, column)) for column in zip(*plain, strict=True)]
+    texts = [[written(cell) for cell in cells] for cells in figures]
+    widths = [max(map(cell_len, column)) for column in zip(*texts, strict=True)]
     widths[1], widths[3] = min(widths[1], _METRIC_WIDTH), min(widths[3], _BOARD_WIDTH)
     widths[2] = max(1, min(widths[2], width - sum(widths) + widths[2] - len(widths)))
     table = Table(box=None, show_header=False, padding=(0, 1, 0, 0), expand=False)
     for column, wide in enumerate(widths):
-        table.add_column(
-            no_wrap=True, overflow="ellipsis", width=wide, justify="right" if column == _VALUE else "left"
-        )
-    for (style, *_), cells in zip(figures, plain, strict=True):
-        cells[2] = (
-            cells[2] if len(cells[2]) <= widths[2] else f"…{cells[2][1 - widths[2] :]}"
-        )  # the value tells
+        justify: Literal["left", "right"] = "right" if column == _VALUE else "left"
+        table.add_column(no_wrap=True, overflow="ellipsis", width=wide, justify=justify)
+    for (sign, *_), cells in zip(figures, texts, strict=True):
+        case, room = cells[2], widths[2]
+        cells[2] = case if len(case) <= room else f"…{case[1 - room :]}"  # the value tells
+        style = COLOURS[sign.tone] if isinstance(sign, Fixed) else ""
         table.add_row(*(Text(cell, style=style) for cell in cells))
     return Padding(table, (1, 0, 1, 0))
 

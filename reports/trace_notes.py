@@ -41,11 +41,6 @@ class TraceNote:
     def perfetto(self) -> str:
         return str(PurePosixPath(self.file).with_suffix(".pftrace")) if self.file else ""
 
-    @property
-    def line(self) -> str:
-        """Return the text with the file to open."""
-        return f"{self.text} (trace: {self.picture})" if self.file else self.text
-
 
 def trace_notes(records: Iterable[RunRecord], verdict: Verdict) -> list[TraceNote]:
     """Return what the run's traces say, inversions first; a trace with nothing to tell has no note."""

@@ -89,50 +89,23 @@ def read_facts(path: Path) -> Facts:
     """
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
-        facts = Facts(
-            exit_code=ExitCode(stored["exit_code"]),
-            problem=stored["problem"],
-            head=stored["head"],
-            base=stored["base"],
-            changes=tuple(stored["changes"]),
-            findings=tuple(stored["findings"]),
-            loosened=tuple(stored["loosened"]),
-            legs=(),
-            links=stored["links"],
-            commits=stored["commits"],
-            accepted=stored["accepted"],
-            headline=stored["headline"],
-            said=stored["said"],
-            attempts=stored["attempts"],
-            sign=stored["sign"],
-            title=stored["title"],
-            author=stored["author"],
-            count=stored["count"],
-        )
+        facts = Facts(**_values(Facts, stored), legs=())
+        legs = [(LegFacts(**_values(LegFacts, leg)), leg["run"], leg["verdict"]) for leg in stored["legs"]]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ConfigError(f"{path} is not what `hil ci` hands to a comment: {error!r}.") from error
     try:
-        return dataclasses.replace(facts, legs=tuple(_leg(leg, path.parent) for leg in stored["legs"]))
+        found = [_with_verdict(leg, path.parent / run, name) if run else leg for leg, run, name in legs]
+        return dataclasses.replace(facts, legs=tuple(found))
     except ConfigError as error:
         return dataclasses.replace(facts, problem=facts.problem or error.sentence)
 
 
-def _leg(stored: Mapping[str, Any], folder: Path) -> LegFacts:
-    leg = LegFacts(
-        name=stored["name"],
-        exit_code=ExitCode(stored["exit_code"]),
-        outcome=stored["outcome"],
-        sentence=stored["sentence"],
-        reason=stored["reason"],
-        boards=tuple(stored["boards"]),
-        is_open=stored["is_open"],
-        status=ExitCode(stored["status"]),
-        standing=stored["standing"],
-        owner=stored["owner"],
-        title=stored["title"],
-        sign=stored["sign"],
-    )
-    return _with_verdict(leg, folder / stored["run"], stored["verdict"]) if stored["run"] else leg
+def _values(kind: type[Facts | LegFacts], stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is stored of ``kind``. Raises KeyError, ValueError."""
+    names = {field.name for field in dataclasses.fields(kind)} - {"legs", "verdict", "remarks", "steps"}
+    values: dict[str, Any] = {name: stored[name] for name in names}
+    values |= {name: tuple(one) for name, one in values.items() if isinstance(one, list)}
+    return values | {name: ExitCode(values[name]) for name in ("exit_code", "status") if name in values}
 
 
 def _with_verdict(leg: LegFacts, run: Path, name: str) -> LegFacts:

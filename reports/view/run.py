@@ -19,6 +19,7 @@ from hil.reports.names import case_name
 from hil.reports.trace_notes import TraceNote, trace_notes
 from hil.reports.view import figures
 from hil.reports.view.marks import Code, Dump, Fixed, Line, Link, Mark, Part, Words, count, marks
+from hil.reports.view.matter import figures_of
 from hil.reports.view.source import Source
 from hil.store import RunInfo
 from hil.store.run_info import measured_commit
@@ -28,9 +29,10 @@ FIRST = ("changed", "breaches", "wrong", "crashes", "not run")  # parts that a p
 
 @dataclass(frozen=True)
 class View:
-    """``steps`` are what a person does next, where there is something to do but to read on."""
+    """``figures`` are the few that matter, a row each. ``steps`` are what a person does next."""
 
     headline: Banner
+    figures: tuple[tuple[Words, ...], ...]
     remarks: tuple[str, ...]
     steps: tuple[Words, ...]
     parts: tuple[Part, ...]
@@ -41,6 +43,7 @@ def view_of(source: Source, changes: Sequence[str] = ()) -> View:
     info, noted = source.info, changes or source.reported.changes
     return View(
         banner_of(source.verdict, noted),
+        figures_of(source.verdict),
         tuple(remarks(info, source.verdict)) if info else (),
         steps_of(info, source.verdict, noted) if info else (),
         parts_of([source]),
