@@ -12,11 +12,14 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Browser
 
+from hil.model import Fault, NotRun
 from hil.reports.allure.charts import draw_distribution, draw_timeline
 from hil.reports.allure.samples import Samples, samples_of
 from hil.reports.allure.story import story_of
 from hil.reports.history import append_run
 from hil.reports.site import build_site
+from hil.reports.site.landing import render_landing
+from hil.reports.site.runs import shown
 from hil.store import read_judged_run
 from tests.make_records import publish_record
 from tests.reports.allure_runs import judged
@@ -286,3 +289,14 @@ def test_a_report_built_again_has_no_fourth_run(browser: Browser, out: Path) -> 
             seen.page.get_by_text(group, exact=True).last.click()
         seen.page.get_by_text(SLOW).first.click()
         assert count_past(seen) == 1
+
+
+def test_a_long_word_breaks_on_a_telephone(browser: Browser, tmp_path: Path) -> None:
+    """A case has no blank in it; in a sentence or a list it makes the page no wider than its window."""
+    case = f"jitter/{','.join(f'parameter_{n}=100000' for n in range(9))}"
+    entries = [publish_record(latency_ms=60), Fault("", "rig", 3, case, ""), NotRun("", "v1", "x/y=1", case)]
+    run = store_run(tmp_path, NAMES[0], entries)
+    page = tmp_path / "page.html"
+    page.write_text(render_landing([shown(read_judged_run(run))], past=1, raw=()), encoding="utf-8")
+    with visit(browser, page.as_uri(), width=400) as seen:
+        assert seen.page.evaluate("() => document.documentElement.scrollWidth") <= 400
