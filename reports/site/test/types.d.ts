@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What trend.json holds (docs/reference/schema/trend.schema.json), what the page makes of it, and modules without types of their own.
 
 /** Columns over the runs, in time order. */
