@@ -81,13 +81,13 @@ class Heading:
 class Svg:
     """Collects elements of a drawing of ``width`` × ``height`` pixels."""
 
-    def __init__(self, width: float, height: float, **attributes: object) -> None:
+    def __init__(self, width: float, height: float, /, **attributes: object) -> None:
         size = {"width": _written(width), "height": _written(height)}
         box = {"viewBox": f"0 0 {size['width']} {size['height']}"}
         names = {"xmlns": "http://www.w3.org/2000/svg"}
         self._root = ET.Element("svg", {**names, **size, **box, **_attributes(attributes), "role": "img"})
 
-    def add(self, tag: str, text: str = "", **attributes: object) -> ET.Element:
+    def add(self, tag: str, text: str = "", /, **attributes: object) -> ET.Element:
         """Add an element; ``class_`` is its class, and an attribute without a value is left out."""
         element = ET.SubElement(self._root, tag, _attributes(attributes))
         element.text = text or None
