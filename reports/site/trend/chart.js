@@ -14,7 +14,7 @@ import { describe, runName, runWords, valueWords } from "./words.js";
 const MONTH_S = 28 * 86_400;
 
 /** The name of the colour of a statistic, also the end of its class. */
-export const statColour = (/** @type {string} */ stat) => (/^[\w.]+$/.test(stat) ? `chart-${stat.replace(".", "_")}` : "chart-one");
+const statColour = (/** @type {string} */ stat) => (/^[\w.]+$/.test(stat) ? `chart-${stat.replace(".", "_")}` : "chart-one");
 
 /**
  * @param {{trend: Trend, chart: Chart, stats?: string[], within?: (run: number) => boolean, height?: number,

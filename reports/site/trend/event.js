@@ -41,7 +41,7 @@ export function EventCharts({ trend, index, update }) {
 }
 
 /** The same metric and case on every board, each as a chart of one line: the surest, then those that changed first. */
-export function sameOnAllBoards(/** @type {Trend} */ trend, /** @type {number} */ index, /** @type {Series} */ lead) {
+function sameOnAllBoards(/** @type {Trend} */ trend, /** @type {number} */ index, /** @type {Series} */ lead) {
   const order = new Map(trend.events[index].series.map((number, place) => [trend.series[number], place]));
   const place = (/** @type {Series} */ series) => (series === lead ? -1 : order.get(series) ?? trend.series.length);
   return trend.series.filter((series) => SAME.every((name) => series[name] === lead[name]))

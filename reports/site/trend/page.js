@@ -34,7 +34,7 @@ export function renderPage({ details = {}, ...data }, { script, style }) {
 }
 
 /** JSON that cannot end the element it stands in. */
-export const embedded = (data) => JSON.stringify(data).replace(/</g, "\\u003c");
+const embedded = (data) => JSON.stringify(data).replace(/</g, "\\u003c");
 
 /** What is said where no script runs: what happened, in words. */
 function withoutScript(title, { events, remark }) {
