@@ -5,7 +5,10 @@ import { html } from "htm/preact";
 import { EventCharts } from "./event.js";
 import { commitLink, safeLink } from "./html.js";
 import { writeState } from "./state.js";
-import { boardsWords, boardWords, caseWords, count, interval, kindWords, lasting, metricWords, nightOf, nothingChanged, sign, signedPercent, stepWords, tone } from "./words.js";
+import {
+  boardsWords, boardWords, caseWords, count, interval, kindWords, lasting, metricWords, nightOf, nothingChanged, sign, signedPercent,
+  stepWords, tone,
+} from "./words.js";
 
 const MOST_ROWS = 8;
 const COLUMNS = ["Effect", "What", "Board", "Since", "Before → after", "Change", "Verdict"];
@@ -22,7 +25,8 @@ export function ChangeTable({ trend, state, update }) {
       <thead><tr>${COLUMNS.map((name) => html`<th scope="col" class=${NUMBERS.has(name) ? "n" : undefined}>${name}</th>`)}</tr></thead>
       <tbody>${events.slice(0, most).map((event, index) => html`<${Rows} key=${index} ...${{ trend, state, event, index, update }} />`)}</tbody>
     </table></div>`}
-    ${events.length > MOST_ROWS && html`<p><button type="button" class="plain" aria-expanded=${String(state.all)} onClick=${() => update({ all: !state.all })}>
+    ${events.length > MOST_ROWS && html`<p><button type="button" class="plain"
+      aria-expanded=${String(state.all)} onClick=${() => update({ all: !state.all })}>
       ${state.all ? `Show the first ${MOST_ROWS}` : `Show all ${events.length}`}</button></p>`}
   </section>`;
 }
@@ -59,14 +63,15 @@ function Commits({ trend, event: { good, bad, run } }) {
 }
 
 function More({ trend, state, event, index, series, update }) {
-  const { commit } = event;
-  const diff = safeLink(commit?.diff);
-  const words = commit ? [commit.title && `“${commit.title}”`, commit.author, commit.count > 0 && `${count(commit.count, "commit")} in the range`].filter(Boolean) : [];
+  const { title = "", author = "", count: commits = 0, diff: address = "" } = event.commit ?? {};
+  const diff = safeLink(address);
+  const words = [title && `“${title}”`, author, commits > 0 && `${count(commits, "commit")} in the range`].filter(Boolean);
   return html`
     ${(words.length > 0 || diff) && html`<p><b>${words.join(", ")}</b>${diff && html` <a href=${diff}>the diff</a>`}</p>`}
     <${EventCharts} trend=${trend} index=${index} update=${update} />
     ${[event.sentence, ...event.conditions, event.note].filter(Boolean).map((line) => html`<p>${line}</p>`)}
-    <p class="soft">Seen in ${count(event.nights, "night")}${event.of_ratio && OF_RATIO}.${event.boards.length > 2 && ` Boards: ${event.boards.join(", ")}.`}</p>
+    <p class="soft">Seen in ${count(event.nights, "night")}${event.of_ratio && OF_RATIO}.
+      ${event.boards.length > 2 && ` Boards: ${event.boards.join(", ")}.`}</p>
     ${event.bisect && html`<p>To find the commit (docs/operate/bisect.md): <code>${event.bisect}</code></p>`}
     <details class="series-list"><summary>All ${series.length} series that show it</summary><ul class="series" aria-label="Series that show it">
       ${series.map((one) => html`<li key=${one.id}><${SeriesLink} ...${{ trend, state, event, index, series: one }} /></li>`)}</ul></details>`;
@@ -76,6 +81,7 @@ function SeriesLink({ trend, state, event, index, series }) {
   const change = series.changes.find((one) => one.event === index);
   const night = change ? nightOf(trend, series.points.run[change.position]) : "";
   const words = change ? [stepWords(series, change), night !== event.night && night].filter(Boolean).join(", ") : "";
-  return html`<a href=${writeState({ ...state, chart: trend.chartOf.get(series).key })}>${caseWords(series)} · ${metricWords(series)} on ${boardWords(series)}</a>
+  const name = `${caseWords(series)} · ${metricWords(series)} on ${boardWords(series)}`;
+  return html`<a href=${writeState({ ...state, chart: trend.chartOf.get(series).key })}>${name}</a>
     <b>${change && ` ${signedPercent(change.change)}`}</b> <small>${words}</small>`;
 }

@@ -45,12 +45,13 @@ function optionsOf(trend, drawing, { ends, event, zoom, onEvent }) {
   const [low, high] = ends?.map((end) => end * unit.factor) ?? endsOf(drawing);
   const marks = marksOf(trend, drawing, { event, ink, onEvent });
   const last = lines.length;
+  const across = (_, places, __, ___, step) => places.map((place) => labelOf(trend, drawing, place, step));
+  const up = (_, places) => places.map((place, n) => (n < places.length - 1 ? digits(place) : `${digits(place)} ${unit.symbol}`));
   return {
     series: [{}, ...series, reference, unseen, unseen],
     bands: [{ series: [last + 3, last + 2], fill: () => faint(colour(ink(main.stat))) }],
     scales: { x: { time: byDate, ...(runs.length === 1 && { range: [-1, 1] }) }, y: { range: () => [low, high] } },
-    axes: [axis({ values: (_, places, __, ___, step) => places.map((place) => labelOf(trend, drawing, place, step)), space: 66, size: 26, grid: { show: false } }),
-      axis({ values: (_, places) => places.map((place, n) => `${digits(place)} ${n === places.length - 1 ? unit.symbol : ""}`.trim()), space: 34, size: 52 })],
+    axes: [axis({ values: across, space: 66, size: 26, grid: { show: false } }), axis({ values: up, space: 34, size: 52 })],
     padding: [20, lines.length > 1 ? 38 : 14, 0, 0], cursor: zoom ? { drag: { x: true, y: false, setScale: true } } : {},
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"), hooks: { ...marks, init: [(u) => { plot = u; }] },
   };

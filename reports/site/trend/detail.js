@@ -38,15 +38,16 @@ function Distribution({ chart, distribution, unit }) {
   const { edges, candidate, other, role, scale, limits, candidate_samples: samples, other_samples: others } = distribution;
   const [low, high] = [edges.find((edge) => scale !== "log" || edge > 0), edges[edges.length - 1]];
   const inside = limits.filter(({ value }) => value >= low && value <= high);
-  const roles = [{ role, counts: other, samples: others }, { role: "candidate", counts: candidate, samples }].filter(({ counts }) => counts && sum(counts))
+  const roles = [{ role, counts: other, samples: others }, { role: "candidate", counts: candidate, samples }]
+    .filter(({ counts }) => counts && sum(counts))
     .map((one) => ({ ...one, of: count(one.samples, "sample") }));
   const made = useMemo(() => {
     const shown = shownUnit(unit, high);
     const shares = roles.map(({ counts }) => [...counts.map((number) => (100 * number) / sum(counts)), 0]);
     const log = scale === "log" && high >= 10 * low; // below a decade its axis has no labels
     return { data: [edges.map((edge) => edge * shown.factor), ...shares], options: {
-      series: [{}, ...roles.map((one) => ({ stroke: () => colour(ink(one.role)), width: 1.5, points: { show: false }, paths: uPlot.paths.stepped?.({ align: 1 }),
-        ...(one.role === "candidate" && { fill: () => faint(colour(ink(one.role))) }) }))],
+      series: [{}, ...roles.map((one) => ({ stroke: () => colour(ink(one.role)), width: 1.5, points: { show: false },
+        paths: uPlot.paths.stepped?.({ align: 1 }), ...(one.role === "candidate" && { fill: () => faint(colour(ink(one.role))) }) }))],
       scales: { x: { time: false, distr: log ? 3 : 1, range: () => [low * shown.factor, high * shown.factor] } }, padding: [18, 16, 0, 0],
       axes: [axis({ values: (_, places) => places.map((place) => (place === null ? "" : `${digits(place)} ${shown.symbol}`)), space: 70, size: 26 }),
         axis({ values: (_, places) => places.map((place) => `${digits(place)} %`), size: 52 })],
@@ -83,7 +84,8 @@ function Boots({ chart, boots, unit }) {
   const tip = (/** @type {number} */ index) => [`${named(boots.role[index])}, boot ${boots.index[index]}`, ...Object.entries(boots.stats)
     .map(([name, column]) => `${name} ${column[index] === null ? "no value" : quantity(column[index], unit)}`.trim())];
   return html`<h3>Boot by boot <small>${stat}, in the order of measurement</small></h3><${Roles} roles=${made.roles} />
-    <${Plot} name=${`${chart.quantity} ${stat} of each boot: ${made.roles.map(({ role, of }) => `${named(role)}, ${of}`).join("; ")}`} height=${HEIGHT}
+    <${Plot} name=${`${chart.quantity} ${stat} of each boot: ${made.roles.map(({ role, of }) => `${named(role)}, ${of}`).join("; ")}`}
+      height=${HEIGHT}
       tip=${tip} ...${made.plot} />`;
 }
 
@@ -91,7 +93,9 @@ function Boots({ chart, boots, unit }) {
 function bootPlot(order, values, roles, unit) {
   const shown = shownUnit(unit, Math.max(0, ...values));
   const column = (role) => values.map((value, index) => (value !== null && order[index] === role ? value * shown.factor : null));
-  const point = ({ role }) => ({ show: true, size: 8, width: 1.6, stroke: () => colour(ink(role)), fill: () => colour(role === "candidate" ? ink(role) : "card") });
+  const point = ({ role }) => ({
+    show: true, size: 8, width: 1.6, stroke: () => colour(ink(role)), fill: () => colour(role === "candidate" ? ink(role) : "card"),
+  });
   const known = roles.filter(({ own }) => own.length);
   return { data: [values.map((_, index) => index + 1), ...roles.map(({ role }) => column(role))], options: {
     series: [{}, ...roles.map((one) => ({ stroke: () => colour(ink(one.role)), paths: () => null, points: point(one) }))],

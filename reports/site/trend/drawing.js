@@ -46,10 +46,11 @@ const scaled = (/** @type {number|null} */ value, /** @type {number} */ factor) 
 
 /** The ends of y from zero, with the limits that are not far above the values; in the shown unit. */
 export function endsOf(/** @type {Drawing} */ { lines, main, unit }) {
-  const values = [...lines.flatMap(({ points }) => points.map(({ value }) => value)), ...main.points.flatMap(({ high, reference }) => [high, reference])]
+  const drawn = lines.flatMap(({ points }) => points);
+  const values = [...drawn.map(({ value }) => value), ...main.points.flatMap(({ high, reference }) => [high, reference])]
     .filter((value) => value !== null);
   const most = Math.max(0, ...values);
-  const limits = lines.flatMap(({ points }) => points.map(({ limit }) => limit)).filter((limit) => limit !== null && (!most || limit <= most * LIMIT_REACH));
+  const limits = drawn.map(({ limit }) => limit).filter((limit) => limit !== null && (!most || limit <= most * LIMIT_REACH));
   const all = [0, ...values, ...limits].map((value) => Number(value) * unit.factor);
   const pad = { pad: AIR, soft: 0, mode: /** @type {3} */ (3) };
   return uPlot.rangeNum(Math.min(...all), Math.max(...all) || 1, { min: { ...pad }, max: { pad: AIR } });

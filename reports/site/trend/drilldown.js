@@ -13,15 +13,16 @@ import { boardAndKind, excessWords, runName, runWords, timeOf, valueWords } from
 
 const ROWS = 30;
 const LARGE_PX = 320;
-const KEY = `A change by ▲ ▼ the firmware, ◆ this board alone, ○ the surroundings, ? something unclear · dashed: limit · dotted: reference firmware
-  · shaded: 95 % interval · level line: between two changes · drag to enlarge, double click for all`;
+const KEY = `A change by ▲ ▼ the firmware, ◆ this board alone, ○ the surroundings, ? something unclear · dashed: limit
+  · dotted: reference firmware · shaded: 95 % interval · level line: between two changes · drag to enlarge, double click for all`;
 
 /** @param {{trend: Trend, chart: Chart, state: State, update: Update}} props */
 export function Drilldown({ trend, chart, state, update }) {
   const [chosen, choose] = useState(-1);
   const { bench, label, target, profile, lines } = chart;
   const context = [bench, label, target, profile && `air ${profile}`].filter(Boolean).join(" · ");
-  return html`<${Dialog} name="drill" title=${html`${chart.quantity} <span class="soft">on</span> ${boardAndKind(chart)}`} onClose=${() => update({ chart: "" })}>
+  const title = html`${chart.quantity} <span class="soft">on</span> ${boardAndKind(chart)}`;
+  return html`<${Dialog} name="drill" title=${title} onClose=${() => update({ chart: "" })}>
     <p class="soft">${context}</p>
     <${Statistics} series=${lines.map(({ series }) => series)} chosen=${state.stat} update=${update} />
     <${Legend} chart=${chart} stats=${state.stat} />
@@ -40,7 +41,8 @@ const commitOf = (/** @type {Trend} */ { runs }, /** @type {number} */ run) => c
 function ChosenRun({ trend, chart, run }) {
   const [head, ...said] = runWords(trend, chart.lines.map((line) => ({ ...line, points: pointsOf(line.series) })), run);
   const links = [["commit", commitOf(trend, run)], ["run", trend.runs.url[run]]].filter(([, address]) => safeLink(address));
-  return html`<div class="run-chosen" aria-live="polite"><b>${head}</b> ${links.map(([text, address]) => html`${linked(address, text)} `)}<br />${said.join(" · ")}</div>`;
+  return html`<div class="run-chosen" aria-live="polite"><b>${head}</b>
+    ${links.map(([text, address]) => html`${linked(address, text)} `)}<br />${said.join(" · ")}</div>`;
 }
 
 /** The newest runs, newest first. */
@@ -49,7 +51,8 @@ function RunTable({ trend, chart }) {
   const runs = [...new Set(lines.flatMap(({ byRun }) => [...byRun.keys()]))].sort((a, b) => b - a);
   return html`<div class="scroll" role="region" tabindex="0" aria-label="Runs"><table class="runs">
     <caption>${runs.length > ROWS ? `The newest ${ROWS} of ${runs.length} runs` : `All ${runs.length} runs`}</caption>
-    <thead><tr><th scope="col">run</th><th scope="col">commit</th>${lines.map(({ stat }) => html`<th scope="col" class="n">${stat || chart.quantity}</th>`)}</tr></thead>
+    <thead><tr><th scope="col">run</th><th scope="col">commit</th>
+      ${lines.map(({ stat }) => html`<th scope="col" class="n">${stat || chart.quantity}</th>`)}</tr></thead>
     <tbody>${runs.slice(0, ROWS).map((run) => html`<tr key=${run}><td>${linked(trend.runs.url[run], timeOf(trend, run))}</td>
       <td>${linked(commitOf(trend, run), runName(trend, run))}</td>
       ${lines.map(({ series, byRun }) => html`<${Cell} series=${series} point=${byRun.get(run)} />`)}</tr>`)}</tbody></table></div>`;

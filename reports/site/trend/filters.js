@@ -13,8 +13,10 @@ const NAMES = { product: "Product", board: "Board", rack: "Rack", kind: "Kind", 
 /** @param {{trend: Trend, state: State, shown: number, choices: Record<string, string[]>, update: Update}} props */
 export function Filters({ trend, state, shown, choices, update }) {
   const all = trend.charts.length;
-  const tick = (name, key) => html`<label><input type="checkbox" checked=${state[key]} onChange=${({ target }) => update({ [key]: target.checked })} /> ${name}</label>`;
-  const day = (name, key) => html`<label>${name} <input type="date" value=${state[key]} onChange=${({ target }) => update({ [key]: target.value })} /></label>`;
+  const tick = (name, key) => html`<label><input type="checkbox" checked=${state[key]}
+    onChange=${({ target }) => update({ [key]: target.checked })} /> ${name}</label>`;
+  const day = (name, key) => html`<label>${name} <input type="date" value=${state[key]}
+    onChange=${({ target }) => update({ [key]: target.value })} /></label>`;
   return html`<form class="filter" role="search" aria-label="Charts" onSubmit=${(event) => event.preventDefault()}>
     <input type="search" id=${FIELD} aria-label="Filter by text" aria-keyshortcuts="/" placeholder="Filter: transport=tls latency"
       value=${state.text} onInput=${({ target }) => update({ text: target.value }, { replace: true })} />
@@ -35,7 +37,8 @@ export function Choice({ name, options, value, onChange, all = "all" }) {
   if (options.length < 2 && !value) return "";
   const known = !value || options.includes(value) ? options : [...options, value];
   return html`<label>${name} <select value=${value} onChange=${({ target }) => onChange(target.value)}>
-    ${all && html`<option value="">${all}</option>`}${known.map((option) => html`<option value=${option} selected=${option === value}>${option}</option>`)}
+    ${all && html`<option value="">${all}</option>`}
+    ${known.map((option) => html`<option value=${option} selected=${option === value}>${option}</option>`)}
   </select></label>`;
 }
 
@@ -45,5 +48,6 @@ export function Statistics({ series, chosen, update }) {
   if (found.length < 2) return "";
   const toggle = (stat) => update({ stat: STATISTICS.filter((each) => (each === stat) !== chosen.includes(each)) });
   return html`<fieldset class="stats"><legend class="unseen">Statistics that are drawn</legend>
-    ${found.map((stat) => html`<button type="button" aria-pressed=${String(chosen.includes(stat))} onClick=${() => toggle(stat)}>${stat}</button>`)}</fieldset>`;
+    ${found.map((stat) => html`<button type="button" aria-pressed=${String(chosen.includes(stat))}
+      onClick=${() => toggle(stat)}>${stat}</button>`)}</fieldset>`;
 }

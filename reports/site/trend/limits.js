@@ -23,11 +23,13 @@ export function Limits({ trend, state, update }) {
   const broken = limited.filter((series) => stands(series) === "broken");
   const near = limited.filter((series) => !broken.includes(series)).slice(0, MOST_NEAR);
   const few = hasFewRuns(trend);
-  return html`${broken.length > 0 && html`<section aria-labelledby="broken-now"><h2 id="broken-now" class="bad">${count(broken.length, "limit")} broken now</h2>
+  return html`${broken.length > 0 && html`<section aria-labelledby="broken-now">
+      <h2 id="broken-now" class="bad">${count(broken.length, "limit")} broken now</h2>
       <${LimitTable} ...${{ trend, state, series: broken.slice(0, MOST_BROKEN), caption: "Limits that the reported run breaks" }} />
       ${broken.length > MOST_BROKEN && html`<p><button type="button" class="plain" onClick=${() => update({ broken: true })}>
         Show the charts of all ${broken.length}</button></p>`}</section>`}
-    ${near.length > 0 && html`<details class="nearest" open=${few}><summary>Nearest to their limits${few && ": from three runs on each series has a chart"}</summary>
+    ${near.length > 0 && html`<details class="nearest" open=${few}>
+      <summary>Nearest to their limits${few && ": from three runs on each series has a chart"}</summary>
       <${LimitTable} ...${{ trend, state, series: near, caption: "Series nearest to their limits" }} /></details>`}`;
 }
 

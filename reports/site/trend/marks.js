@@ -11,7 +11,7 @@ const GAP_PX = 11; // between two names
 const LARGE_PX = 200; // a plot that is higher has room for the names of all limits
 
 /** Draw within the plot; sizes are in pixels of the screen. @param {uPlot} u @param {string} name  of the colour */
-export function pen(u, name, { width = 1, dash = /** @type {number[]} */ ([]), alpha = 1, fill = false }, /** @type {(path: Path2D) => void} */ draw) {
+export function pen(u, name, { width = 1, dash = /** @type {number[]} */ ([]), alpha = 1, fill = false }, draw) {
   const { ctx, bbox } = u;
   const path = new Path2D();
   draw(path);
@@ -28,12 +28,13 @@ export function pen(u, name, { width = 1, dash = /** @type {number[]} */ ([]), a
   ctx.restore();
 }
 
-/** Write at a place of the canvas. @param {uPlot} u */
-export function write(u, /** @type {string} */ text, /** @type {number} */ x, /** @type {number} */ y, { name = "soft", align = /** @type {CanvasTextAlign} */ ("left"), bold = false } = {}) {
+/** Write at a place of the canvas; `name` is of the colour. @param {uPlot} u @param {string} text @param {number} x @param {number} y */
+export function write(u, text, x, y, { name = "soft", align = "left", bold = false } = {}) {
   const { ctx } = u;
   ctx.save();
   ctx.font = `${bold ? "600 " : ""}${10.5 * uPlot.pxRatio}px system-ui, "Segoe UI", "Noto Sans", "DejaVu Sans", sans-serif`;
-  Object.assign(ctx, { textAlign: align, textBaseline: "middle", lineJoin: "round", lineWidth: 3 * uPlot.pxRatio, strokeStyle: colour("card"), fillStyle: colour(name) });
+  Object.assign(ctx, { textAlign: align, textBaseline: "middle", lineJoin: "round", lineWidth: 3 * uPlot.pxRatio });
+  Object.assign(ctx, { strokeStyle: colour("card"), fillStyle: colour(name) });
   ctx.strokeText(text, x, y);
   ctx.fillText(text, x, y);
   ctx.restore();
@@ -56,7 +57,10 @@ export function level(u, { from, to, value }, name, style = {}) {
 export function marksOf(trend, drawing, { event, ink, onEvent }) {
   return {
     drawClear: [(u) => { drawStep(u, drawing, event); drawLevels(u, drawing, ink); }],
-    draw: [(u) => { drawLimits(u, drawing); nameLimits(u, drawing); drawExcess(u, drawing); drawNames(u, drawing, ink); placeSigns(u, trend, drawing, onEvent); }],
+    draw: [
+      (u) => { drawLimits(u, drawing); nameLimits(u, drawing); drawExcess(u, drawing); },
+      (u) => { drawNames(u, drawing, ink); placeSigns(u, trend, drawing, onEvent); },
+    ],
   };
 }
 

@@ -23,7 +23,8 @@ export function Groups({ trend, groups, state, update }) {
     const name = `${filtered} ${group.key}`;
     const open = turned[name] ?? (filtered || (!hasFewRuns(trend) && opensAtFirst(group, index)));
     return html`${group === firstPast && html`<h2 class="soft" key="past">Not measured in this run</h2>`}
-      <${GroupBox} key=${group.key} ...${{ id: `group-${index}`, trend, group, open, state, update }} toggle=${() => setTurned({ ...turned, [name]: !open })} />`;
+      <${GroupBox} key=${group.key} ...${{ id: `group-${index}`, trend, group, open, state, update }}
+        toggle=${() => setTurned({ ...turned, [name]: !open })} />`;
   })}`;
 }
 
@@ -37,7 +38,7 @@ function GroupBox({ id, trend, group, open, toggle, state, update }) {
       ${group.bench} on ${boardWords(group)} <${GroupNote} trend=${trend} group=${group} /></button></h3>
     <div id=${`${id}-body`} hidden=${!open}>${open && group.cases.map((charts) => html`<section class="case" key=${charts[0].case_id}>
       <h4>${charts[0].label || "defaults"}</h4>
-      <div class="charts">${charts.map((chart) => html`<${Tile} key=${chart.key} trend=${trend} chart=${chart} state=${state} update=${update} />`)}</div>
+      <div class="charts">${charts.map((chart) => html`<${Tile} key=${chart.key} ...${{ trend, chart, state, update }} />`)}</div>
     </section>`)}</div>
   </section>`;
 }
@@ -49,7 +50,8 @@ function GroupNote({ trend: { runs }, group: { charts, product, rack, profile, m
   const last = Math.max(-1, ...charts.flatMap(({ lines }) => lines.map(({ series: { points } }) =>
     points.run[points.value.findLastIndex((value) => value !== null)] ?? -1)));
   const parts = [
-    product && (runs.product ?? []).some((other) => other !== product) && `product ${product}`, runs.rack.some((other) => other !== rack) && `rack ${rack}`,
+    product && (runs.product ?? []).some((other) => other !== product) && `product ${product}`,
+    runs.rack.some((other) => other !== rack) && `rack ${rack}`,
     profile && `air ${profile}`, count(charts.length, "chart"), changed > 0 && `${changed} changed`,
     !measuredNow && last >= 0 && `last measured ${timeOf({ runs }, last)}`,
   ];

@@ -27,7 +27,7 @@ export function App({ trend }) {
   useTheme(state.theme);
   useKeys(help || Boolean(chart), () => setHelp(true));
   useFocusBack(chart?.key ?? "");
-  useEffect(() => { if (state.event !== null) document.getElementById(`event-${state.event}`)?.scrollIntoView({ block: "nearest" }); }, [state.event]);
+  useEffect(() => document.getElementById(`event-${state.event}`)?.scrollIntoView({ block: "nearest" }), [state.event]);
   return html`<${Page} ...${{ trend, state, update }} onHelp=${() => setHelp(true)} />
     ${chart && html`<${Drilldown} key=${chart.key} ...${{ trend, chart, state, update }} />`}
     ${help && html`<${Help} onClose=${() => setHelp(false)} />`}`;

@@ -9,7 +9,8 @@ const HALF_A_DAY_MS = 12 * 3_600_000;
 const SIGNS = { board: "◆", environment: "○", unclear: "?" };
 
 /** "1 board", "2 boards". */
-export const count = (/** @type {number} */ number, /** @type {string} */ noun) => `${number.toLocaleString("en-GB")} ${noun}${number === 1 ? "" : "s"}`;
+export const count = (/** @type {number} */ number, /** @type {string} */ noun) =>
+  `${number.toLocaleString("en-GB")} ${noun}${number === 1 ? "" : "s"}`;
 
 /** "virtual", "emulated", "virtual, simulated noise", or "" for a board of silicon. */
 export const kindWords = ({ kind, simulated }) => [kind === "physical" ? "" : kind, simulated && `simulated ${simulated}`].filter(Boolean).join(", ");
@@ -43,7 +44,8 @@ export function interval({ low, high }) {
 }
 
 /** "2026-03-04 01:15" of a run. */
-export const timeOf = (/** @type {Pick<Trend, "runs">} */ { runs }, /** @type {number} */ run) => runs.started_utc[run].slice(0, 16).replace("T", " ");
+export const timeOf = (/** @type {Pick<Trend, "runs">} */ { runs }, /** @type {number} */ run) =>
+  runs.started_utc[run].slice(0, 16).replace("T", " ");
 
 /** The short commit of a run, "+" where the sources had changes; else its time. */
 export function runName(/** @type {Trend} */ { runs }, /** @type {number} */ run) {
@@ -68,7 +70,8 @@ export function scope(/** @type {Trend} */ trend) {
 }
 
 /** What besides silicon was measured: "virtual", "emulated", "simulated noise". */
-export const unreal = (/** @type {Trend} */ { charts }) => [...new Set(charts.flatMap((chart) => kindWords(chart).split(", ").filter(Boolean)))].sort();
+export const unreal = (/** @type {Trend} */ { charts }) =>
+  [...new Set(charts.flatMap((chart) => kindWords(chart).split(", ").filter(Boolean)))].sort();
 
 /** Why no event is listed. */
 export function nothingChanged(/** @type {Trend} */ trend) {
@@ -127,9 +130,11 @@ export function describe(/** @type {Trend} */ trend, /** @type {Chart} */ chart,
   const now = point ? `${valueWords(point, main.series.unit)} now${limit}` : "not measured in this run";
   const steps = changes.map(({ line, change, run }) => {
     const { cause = "unclear" } = trend.events[change.event] ?? {};
-    return `${`${line.stat} ${signedPercent(change.change) || "changed"}`.trim()} on ${timeOf(trend, run).slice(0, 10)} since ${runName(trend, run)}, ${cause}`;
+    const what = `${line.stat} ${signedPercent(change.change) || "changed"}`.trim();
+    return `${what} on ${timeOf(trend, run).slice(0, 10)} since ${runName(trend, run)}, ${cause}`;
   });
-  return `${metricWords({ ...chart, stat: main.stat })} on ${boardAndKind(chart)}: ${now}. ${steps.join("; ") || "No change found"}. ${count(runs.length, "run")}.`;
+  const name = `${metricWords({ ...chart, stat: main.stat })} on ${boardAndKind(chart)}`;
+  return `${name}: ${now}. ${steps.join("; ") || "No change found"}. ${count(runs.length, "run")}.`;
 }
 
 /**
