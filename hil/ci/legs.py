@@ -4,11 +4,8 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from hil.base.errors import ConfigError, ExitCode
 from hil.boards.firmware.build_folder import target_of
@@ -17,12 +14,12 @@ from hil.ci.limits import Counting
 from hil.ci.plan import NO_BASE, CiPlan, Leg
 from hil.gate.words.banner import Banner, banner_of, title_without_verdict
 from hil.model import Verdict
-from hil.store import RunDirectory, RunInfo, ended, read_judged_run
+from hil.store import JudgedRun, RunDirectory, RunInfo, ended, read_run
 from hil.store.directory import RUN_INFO, SUMMARY, VERDICTS
 from hil.store.ended import ENDED, UNKNOWN, Ended
-from hil.store.reported import REPORTED, read_reported
+from hil.store.reported import REPORTED
 from hil.store.run_info import ImageInfo, is_unchanged
-from hil.store.verdicts import read_verdict, status_of
+from hil.store.verdicts import status_of
 
 _OPEN = {"undecided": ExitCode.UNDECIDED, "no-baseline": ExitCode.PASS}
 MOST_FILE_BYTES = 32 * 1024 * 1024  # of each file that is read whole; a large one comes to some MB
@@ -117,9 +114,14 @@ def read_leg(folder: Path, leg: Leg, plan: CiPlan, counting: Counting | None = N
             return _ended_early(early, leg, plan)
         if len(runs) != 1:
             return failed(leg.name, f"the leg {leg.name} left {len(runs)} runs instead of one.")
-        result = _read_run(runs[0], leg, plan)
+        run = read_run(runs[0].path)
+        if not isinstance(run, JudgedRun):
+            return failed(leg.name, f"the run {run.run_id} of the leg {leg.name} ended before it was judged.")
+        if why := _not_its_run(run, leg, plan):
+            return failed(leg.name, why)
+        result = _of_run(run, leg)
         if counting is not None and result.exit_code in ON_FIRMWARE:
-            return _as_judged_again(result, runs[0], leg, plan, counting)
+            return _as_judged_again(result, run, leg, plan, counting)
     except (ConfigError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         # a folder from another job is input: a surprise in it is no defect of ours, and never a pass
         said = error.sentence if isinstance(error, ConfigError) else repr(error)
@@ -144,11 +146,10 @@ def _unreadable(folder: Path) -> str:
 
 
 def _as_judged_again(
-    result: LegResult, run: RunDirectory, leg: Leg, plan: CiPlan, counting: Counting
+    result: LegResult, run: JudgedRun, leg: Leg, plan: CiPlan, counting: Counting
 ) -> LegResult:
     """Return the leg where its records come to the same; by the merge base's limits where these fail it."""
-    judged = read_judged_run(run.path)
-    again = judge_again(judged, leg, plan, counting)
+    again = judge_again(run, leg, plan, counting)
     if again.wrong:
         return failed(leg.name, f"the verdict of the leg {leg.name} does not count: {again.wrong}.")
     strict, result = again.stricter, dataclasses.replace(result, loosened=again.loosened)
@@ -161,10 +162,10 @@ def _as_judged_again(
         exit_code=ExitCode(strict.exit_code),
         outcome=strict.outcome,
         sentence=f"By the definitions of the merge base: {strict.sentence}",
-        on_undecided="fail" if strict.on_undecided == "fail" else "neutral",
+        on_undecided=strict.on_undecided,
         acceptable=result.exit_code == ExitCode.PASS or result.acceptable,
         stricter=strict,
-        banner=banner_of(strict, judged.reported.changes),
+        banner=banner_of(strict, run.reported.changes),
     )
 
 
@@ -212,79 +213,60 @@ def unmeasured(name: str, reason: str) -> LegResult:
     return LegResult(name, ExitCode.UNDECIDED, "undecided", f"Not measured: {reason}.", reason=reason)
 
 
-def _read_run(run: RunDirectory, leg: Leg, plan: CiPlan) -> LegResult:
-    name, info = leg.name, run.read_info()
+def _not_its_run(run: JudgedRun, leg: Leg, plan: CiPlan) -> str:
+    """Return why a run is not the one that the plan asks of a leg, "" where it is."""
+    info, verdict, name = run.info, run.verdict, leg.name
     measured = info.git.commit
     if measured != plan.head:
-        return failed(
-            name, f"the leg {name} measured the commit {measured[:12]}, the plan is for {plan.head[:12]}."
-        )
-    if not run.verdicts_path.is_file():
-        return failed(name, f"the run {info.run_id} of the leg {name} ended before it was judged.")
-    verdict: dict[str, Any] = json.loads(run.verdicts_path.read_text(encoding="utf-8"))
-    if verdict["run_id"] != info.run_id:
-        return failed(name, f"the verdict of the leg {name} belongs to another run, {verdict['run_id']}.")
+        return f"the leg {name} measured the commit {measured[:12]}, the plan is for {plan.head[:12]}."
+    if verdict.run_id != info.run_id:
+        return f"the verdict of the leg {name} belongs to another run, {verdict.run_id}."
     if is_unchanged(info) != leg.unchanged:
         wanted = "itself" if leg.unchanged else "another firmware, or with limits alone"
-        return failed(name, f"the leg {name} was to compare its firmware with {wanted}, and did not.")
-    code = ExitCode(verdict["exit_code"])
-    other = _not_the_leg(info, leg, plan) if leg.target and code in ON_FIRMWARE else ""
-    if other:
-        return failed(name, f"the leg {name} was to measure {leg.target} at {plan.head[:12]}, but {other}.")
-    if leg.unchanged:
-        return _of_unchanged(run, info, leg)
-    return LegResult(
-        name,
+        return f"the leg {name} was to compare its firmware with {wanted}, and did not."
+    if leg.target and verdict.exit_code in ON_FIRMWARE and (other := _not_the_leg(info, leg, plan)):
+        return f"the leg {name} was to measure {leg.target} at {plan.head[:12]}, but {other}."
+    return ""
+
+
+def _of_run(run: JudgedRun, leg: Leg) -> LegResult:
+    """Return what a leg came to by its run's own verdict; unchanged firmware has to be judged, however."""
+    info, verdict = run.info, run.verdict
+    code = status_of(info, verdict)
+    is_only_judged = leg.unchanged and code == ExitCode.PASS
+    result = LegResult(
+        leg.name,
         code,
-        str(verdict["outcome"]),
-        str(verdict["sentence"]),
+        "judged" if is_only_judged else verdict.outcome,
+        f"{'Unchanged firmware, which blocks nothing: ' * is_only_judged}{verdict.sentence}",
         run_id=info.run_id,
         boards=tuple(f"{board.id} ({board.kind})" for board in info.boards),
-        not_run=tuple(
-            f"{item['case_id']} on {item['board']}: {item['reason']}" for item in verdict["not_run"]
-        ),
-        summary=run.summary_path.read_text(encoding="utf-8") if run.summary_path.is_file() else "",
-        on_undecided="fail" if verdict.get("on_undecided") == "fail" else "neutral",
+        unchanged=leg.unchanged,
+    )
+    if leg.unchanged:
+        return result
+    summary = run.path / SUMMARY
+    return dataclasses.replace(
+        result,
+        not_run=tuple(f"{item.case_id} on {item.board}: {item.reason}" for item in verdict.not_run),
+        summary=summary.read_text(encoding="utf-8") if summary.is_file() else "",
+        on_undecided=verdict.on_undecided,
         acceptable=code == ExitCode.FIRMWARE and _only_comparisons_regressed(verdict),
         standing=_standing(info) if leg.job == "rack" else "",
         owner={ExitCode.RIG: "rig", ExitCode.CONFIG: "configuration"}.get(code, ""),
-        banner=_banner(run),
+        banner=banner_of(verdict, run.reported.changes),
     )
 
 
-def _banner(run: RunDirectory) -> Banner | None:
-    """Return a run's banner; None of a verdict that is not whole, which its page refuses in its own words."""
-    try:
-        return banner_of(read_verdict(run.verdicts_path), read_reported(run.path).changes)
-    except ConfigError:
-        return None
-
-
-def _only_comparisons_regressed(verdict: Mapping[str, Any]) -> bool:
+def _only_comparisons_regressed(verdict: Verdict) -> bool:
     """Say whether nothing is wrong but that comparisons regressed: no limit, no fault, nothing missing."""
-    blocking = [item for item in verdict["compared"] if item["blocking"]]
-    missing = any(item["expected"] for item in verdict["not_run"])
-    missing |= any(item["outcome"] == "undecided" and not item["candidate_boots"] for item in blocking)
-    broken = any(item["blocking"] and item["outcome"] == "regressed" for item in verdict["series"])
-    regressed = any(item["outcome"] == "regressed" for item in blocking)
-    wrong = broken or missing or bool(verdict["faults"]) or verdict.get("on_undecided") == "fail"
+    blocking = [item for item in verdict.compared if item.blocking]
+    missing = any(item.expected for item in verdict.not_run)
+    missing |= any(item.outcome == "undecided" and not item.candidate_boots for item in blocking)
+    broken = any(item.blocking and item.outcome == "regressed" for item in verdict.series)
+    regressed = any(item.outcome == "regressed" for item in blocking)
+    wrong = broken or missing or bool(verdict.faults) or verdict.on_undecided == "fail"
     return regressed and not wrong
-
-
-def _of_unchanged(run: RunDirectory, info: RunInfo, leg: Leg) -> LegResult:
-    """Return what became of a leg that was to be judged, whatever it is judged. Raises ConfigError."""
-    verdict = read_verdict(run.verdicts_path)
-    code = status_of(info, verdict)
-    judged = code == ExitCode.PASS
-    return LegResult(
-        leg.name,
-        code,
-        "judged" if judged else verdict.outcome,
-        f"{'Unchanged firmware, which blocks nothing: ' if judged else ''}{verdict.sentence}",
-        run_id=run.run_id,
-        boards=tuple(f"{board.id} ({board.kind})" for board in info.boards),
-        unchanged=True,
-    )
 
 
 def _standing(info: RunInfo) -> str:
