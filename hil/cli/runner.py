@@ -69,17 +69,8 @@ def write_files(*, rack: Path, rack_file: str, into: Path, instances: int) -> No
 @click.option(
     "--label", "labels", multiple=True, metavar="LABEL", help="A chip on the rack, such as esp32; repeatable."
 )
-@click.option("--name", default="rack", show_default=True, help="What the runners' names begin with.")
 @click.option(
     "--group", default=1, show_default=True, metavar="ID", help="The runner group; 1 is the default one."
-)
-@click.option(
-    "--every",
-    default=15,
-    show_default=True,
-    type=click.IntRange(1, 3600),
-    metavar="SECONDS",
-    help="How often to ask.",
 )
 @instances_option
 @click.option("--once", is_flag=True, help="Ask once, and end.")
@@ -91,9 +82,7 @@ def serve_rack(
     repo: str,
     to: str,
     labels: tuple[str, ...],
-    name: str,
     group: int,
-    every: int,
     instances: int,
     once: bool,
     ssh: str,
@@ -118,11 +107,11 @@ def serve_rack(
     }
 
     def ask(host: RackHost) -> str:
-        return f"{to}, runner {host.instance}: {words[serve_once(github, host, name, labels, group)]}"
+        return f"{to}, runner {host.instance}: {words[serve_once(github, host, labels, group)]}"
 
     asks = [partial(ask, host) for host in hosts]
     if not once:
-        serve(asks, every, click.echo)
+        serve(asks, click.echo)
     answers = list(ask_all(asks))
     for answer in answers:
         click.echo(str(answer))

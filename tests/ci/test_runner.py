@@ -225,7 +225,7 @@ def test_one_registration_for_one_job(far: FarHost) -> None:
     state = State(head="")
     with github_server(state) as api:
         github = GitHub(REPOSITORY, TOKEN, api)
-        ask = lambda: serve_once(github, far.host, "lab", ["esp32"], 1)  # noqa: E731
+        ask = lambda: serve_once(github, far.host, ["esp32"], 1)  # noqa: E731
         assert ask() == "wanted"
         assert far.registration.read_text() == "jit-70=="
         assert far.registration.stat().st_mode & 0o77 == 0
@@ -290,10 +290,10 @@ def test_a_registration_that_cannot_be_delivered_names_the_host(far: FarHost) ->
     with github_server(State(head="")) as api:
         (far.inbox / "new").mkdir(exist_ok=True)  # root, too, cannot write there
         with pytest.raises(RigError, match="hil-mint@far"):
-            serve_once(GitHub(REPOSITORY, TOKEN, api), far.host, "lab", ["esp32"], 1)
+            serve_once(GitHub(REPOSITORY, TOKEN, api), far.host, ["esp32"], 1)
 
 
-def test_a_host_that_is_away_ends_nothing(far: FarHost) -> None:
+def test_a_host_that_is_away_ends_nothing(far: FarHost, monkeypatch: pytest.MonkeyPatch) -> None:
     """Trouble is said once, and asked again; what comes after it is said too."""
     said: list[str] = []
     answers = iter(["a", RigError("no route"), RigError("no route"), "b"])
@@ -311,8 +311,9 @@ def test_a_host_that_is_away_ends_nothing(far: FarHost) -> None:
             raise answer
         return answer
 
+    monkeypatch.setattr("hil.ci.runner.mint.EVERY_S", 0.0)
     with pytest.raises(Done):
-        serve([ask], 0.0, said.append)
+        serve([ask], said.append)
     assert said == ["a", str(RigError("no route")), "b"]
     with pytest.raises(RigError) as error:
         RackHost("hil-mint@near", far.host.ssh).state()

@@ -114,7 +114,7 @@ def test_a_registration_becomes_one_job(fresh: RackSide) -> None:
     state = State(head="")
     with github_server(state) as api:
         github = GitHub(REPOSITORY, TOKEN, api)
-        ask = lambda: serve_once(github, fresh.far, "lab", ["esp32"], 1)  # noqa: E731
+        ask = lambda: serve_once(github, fresh.far, ["esp32"], 1)  # noqa: E731
         assert ask() == "wanted"
         assert fresh.hear() == "registered jit-70=="
         assert ask() == "busy"
@@ -158,7 +158,7 @@ def test_a_runner_that_dies_at_once_gets_no_second_registration(fresh: RackSide)
     state = State(head="")
     with github_server(state) as api:
         github = GitHub(REPOSITORY, TOKEN, api)
-        ask = lambda: serve_once(github, fresh.far, "lab", ["esp32"], 1)  # noqa: E731
+        ask = lambda: serve_once(github, fresh.far, ["esp32"], 1)  # noqa: E731
         assert ask() == "wanted"
         fresh.hear()
         fresh.await_end()

@@ -20,6 +20,7 @@ from hil.ci.runner import HOME
 
 SSH = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15")
 TIMEOUT_S = 60.0
+EVERY_S = 15.0
 _INBOX = f"{HOME}/inbox/$i"  # a folder for each runner of the host
 RETRY_S = 600  # a runner that failed gets no registration for so long: GitHub would list a dead one for each
 # What runs on the rack, as the user that owns the inbox. Neither half can be read by a job.
@@ -106,11 +107,11 @@ def mint(github: GitHub, name: str, labels: Sequence[str], group_id: int) -> str
     return github.post("actions/runners/generate-jitconfig", body, _Registration).encoded_jit_config
 
 
-def serve_once(github: GitHub, host: RackHost, rack: str, labels: Sequence[str], group_id: int) -> str:
+def serve_once(github: GitHub, host: RackHost, labels: Sequence[str], group_id: int) -> str:
     """Give the host a registration where it wants one; return how it was. Raises RigError."""
     state = host.state()
     if state == "wanted":
-        name = f"{rack}-{host.instance}-{time.time_ns() // 1_000_000}"
+        name = f"rack-{host.instance}-{time.time_ns() // 1_000_000}"
         host.deliver(mint(github, name, labels, group_id))
     return state
 
@@ -124,7 +125,7 @@ def ask_all(asks: Sequence[Callable[[], str]]) -> Iterator[str | RigError]:
             yield error
 
 
-def serve(asks: Sequence[Callable[[], str]], every_s: float, say: Callable[[str], None]) -> None:
+def serve(asks: Sequence[Callable[[], str]], say: Callable[[str], None]) -> None:
     """Ask again and again, as long as the process lives; say what changes, errors too, which end nothing."""
     before = [""] * len(asks)
     while True:
@@ -133,4 +134,4 @@ def serve(asks: Sequence[Callable[[], str]], every_s: float, say: Callable[[str]
             if answer != last:
                 say(answer)
         before = answers
-        time.sleep(every_s)
+        time.sleep(EVERY_S)
