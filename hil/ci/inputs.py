@@ -8,7 +8,7 @@ a shell's text, and what is handed on is what was allowed here.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -80,24 +80,6 @@ class Asked:
     rack_label: str
     base: str
 
-    @property
-    def firmware(self) -> str:
-        """The ESP-IDF project, as a path below the repository."""
-        return self.project.firmware.relative_to(self.repository).as_posix()
-
-    @property
-    def emulated(self) -> tuple[str, ...]:
-        return tuple(chip for chip in self.targets if chip in COUNTING) if "emulated" in self.modes else ()
-
-    @property
-    def racks(self) -> tuple[str, ...]:
-        return self.targets if "rack" in self.modes else ()
-
-    @property
-    def build(self) -> tuple[str, ...]:
-        """The chips that ESP-IDF builds for; a virtual rack builds for itself."""
-        return tuple(dict.fromkeys((*self.racks, *self.emulated)))
-
 
 def check_inputs(given: Mapping[str, str], repository: Path, event: Event) -> Asked:
     """Return what is asked for in ``repository``, the checkout of the team's commit.
@@ -133,15 +115,18 @@ def check_inputs(given: Mapping[str, str], repository: Path, event: Event) -> As
 
 def plan_asked(asked: Asked, event: Event, off: Mapping[str, str] = MappingProxyType({})) -> CiPlan:
     """Return the plan of what is asked for: a leg for each mode and chip. ``off`` is as in plan_event()."""
+    racks = asked.targets if "rack" in asked.modes else ()
+    emulated = [chip for chip in asked.targets if chip in COUNTING and "emulated" in asked.modes]
     chip = COMPARED_TARGET if asked.base else ""  # without a base all boards of the virtual rack measure
     legs = (
         *(Leg("virtual", "virtual", asked.suite, chip) for mode in asked.modes if mode == "virtual"),
-        *(Leg(f"rack-{chip}", "rack", asked.suite, chip) for chip in asked.racks),
-        *(Leg(target_of(chip), EMULATED_JOB, EMULATED_SUITE, chip) for chip in asked.emulated),
+        *(Leg(f"rack-{chip}", "rack", asked.suite, chip) for chip in racks),
+        *(Leg(target_of(chip), EMULATED_JOB, EMULATED_SUITE, chip) for chip in emulated),
     )
     images = _images(asked)
     needed = {image.tick_hz for image in images if not image.product}
-    needed |= {DEFAULT_TICK_HZ} if asked.emulated else set()
+    needed |= {DEFAULT_TICK_HZ} if emulated else set()
+    product = asked.project.firmware.relative_to(asked.repository).as_posix()
     return CiPlan(
         event=event.name,
         trigger=event.trigger,
@@ -151,11 +136,11 @@ def plan_asked(asked: Asked, event: Event, off: Mapping[str, str] = MappingProxy
         head=event.head,
         base=asked.base,
         changes=_kinds(asked, event.head),
-        build=asked.build,
+        build=tuple(dict.fromkeys((*racks, *emulated))),  # a virtual rack builds for itself
         legs=tuple(without_rack(leg, off) for leg in legs),
         ticks_hz=tuple(tick_hz for tick_hz in TICKS_HZ if tick_hz in needed),
         folder=asked.folder,
-        product=asked.firmware if any(image.product for image in images) else "",
+        product=product if any(image.product for image in images) else "",
         limits=(asked.project.root / "hil" / FOLDER).relative_to(asked.repository).as_posix(),
         idf_version=asked.idf_version,
         rack_label=asked.rack_label,
@@ -211,19 +196,13 @@ def _folder(repository: Path, text: str) -> str:
 
 def _project(repository: Path, folder: str) -> Project:
     """Return the nearest project upwards of a folder, within the repository."""
-    for path in _upwards(repository.resolve(), repository.resolve() / folder):
-        if (path / PROJECT_FILE).is_file():
-            return read_project(path)
+    top, below = repository.resolve(), PurePosixPath(folder)
+    for part in (below, *below.parents):
+        if (top / part / PROJECT_FILE).is_file():
+            return read_project(top / part)
     raise _WrongError(
         f"has no {PROJECT_FILE}, nor has a folder above it; run `hil init` there, and commit it."
     )
-
-
-def _upwards(top: Path, folder: Path) -> Iterator[Path]:
-    yield folder
-    while folder != top:
-        folder = folder.parent
-        yield folder
 
 
 def _idf_version(text: str) -> str:
