@@ -53,7 +53,6 @@ class State:
     trouble: dict[str, list[Answer]] = field(default_factory=dict)
     asked: list[tuple[str, str]] = field(default_factory=list)
     blob_headers: list[dict[str, str]] = field(default_factory=list)
-    settings: dict[str, Any] = field(default_factory=dict)  # answers to GET, by path below the repository
     runners: dict[int, dict[str, Any]] = field(default_factory=dict)
     before_write: Callable[[], None] | None = None
     may_write: bool = True
@@ -179,12 +178,7 @@ class _Api(BaseHTTPRequestHandler):
         for pattern, answer in routes:
             if found := re.fullmatch(pattern, f"{self.command} {own}"):
                 return answer(*found.groups())
-        key = "" if path == f"/repos/{HOME}" else own
-        return (
-            _json(self.state.settings[key])
-            if self.command == "GET" and key in self.state.settings
-            else _json({"message": "Not Found"}, 404)
-        )
+        return _json({"message": "Not Found"}, 404)
 
     def _run(self, run_id: str) -> Answer:
         found = self.state.runs.get(int(run_id))
