@@ -236,7 +236,7 @@ def test_a_teams_repository_is_judged_by_its_merge_base_too(tmp_path: Path, of_i
 def say_the_verdict(workspace: Path) -> subprocess.CompletedProcess[str]:
     """Run the step of measure.yml that judges in a workspace, with the tool that is installed here."""
     workflow = YAML(typ="safe").load(ROOT / ".github" / "workflows" / "measure.yml")
-    (step,) = [one for one in workflow["jobs"]["hil-verdict"]["steps"] if one.get("id") == "verdict"]
+    (step,) = [one for one in workflow["jobs"]["hil-verdict"]["steps"] if one["name"] == "Say the verdict"]
     (workspace / "tool").symlink_to(ROOT)
     assert step["env"]["LIMITS"] == "${{ needs.plan.outputs.limits }}"
     jobs = json.dumps({job: {"result": "success"} for job in ("plan", "virtual", "rack")})
