@@ -165,7 +165,6 @@ def test_a_link_is_not_followed(out: Path) -> None:
     [
         (["run", "--no-such"], "No such option '--no-such'"),
         (["cost", "--target", "esp32c3", "--suite", "quik", "--firmware", "/none"], ""),
-        (["firmware", "verify", "/none"], ""),
         (["build", "--target", "esp32", "--tick-hz", "7"], "--tick-hz"),
     ],
 )
