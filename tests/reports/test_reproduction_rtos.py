@@ -12,7 +12,6 @@ from hil.model import Entry, Fault, NotRun, RunRecord
 from hil.network.dissect.symptoms import SYMPTOMS
 from hil.reports.studies.build import documents_of
 from hil.reports.studies.declaration import load_study
-from hil.reports.studies.declaration.types import SAMPLE_COLUMNS
 from hil.reports.studies.document import Document, Table
 from hil.reports.studies.rtos_mqtt.losses import Burst, bursts_of, poisson_interval
 from hil.reports.studies.rtos_mqtt.messages import boot_mean, called, difference, messages_of
@@ -309,8 +308,3 @@ def test_empty_publishes_are_counted_at_both_points() -> None:
     )
     odd = delivery_record([50] * 9, peer={"broker_empty_publish_count": 1})
     assert "worth a look" in answers(document(odd), "Are empty")
-
-
-def test_samples_are_told_apart_by_columns_that_there_are() -> None:
-    """What a row of the bench may be picked by is among what its records hold."""
-    assert set(SAMPLE_COLUMNS["delivery"]) <= set(delivery_record([1]).columns)

@@ -31,7 +31,6 @@ tables:
   - id: rates
     title: Rates
     unit: Mbit/s
-    estimator: iperf-mean-of-runs
     n: 3
     status: published
     ours: {bench: throughput, case: {protocol: tcp}}
@@ -70,38 +69,31 @@ def test_a_row_adds_to_what_its_table_compares_with(tmp_path: Path) -> None:
     ("old", "new", "words"),
     [
         ("title: A study", "titel: A study", ["small.yaml:3: unknown key 'titel'", "'title'"]),
-        ("published: 1.5", "publshed: 1.5", ["small.yaml:20: ", "'published' is missing"]),
-        ("label: one", "label: one, defct: x", ["small.yaml:20: unknown key 'defct'", "'defect'"]),
-        ("iperf-mean-of-runs", "iperf-mean", ["small.yaml:15: ", "did you mean 'iperf-mean-of-runs'"]),
+        ("published: 1.5", "publshed: 1.5", ["small.yaml:19: ", "'published' is missing"]),
+        ("label: one", "label: one, defct: x", ["small.yaml:19: unknown key 'defct'", "'defect'"]),
         ("unit: Mbit/s", "unit: Mbit", ["small.yaml:14: unknown unit 'Mbit'"]),
-        ("status: published", "status: lost", ["small.yaml:20: ", "a lost value cannot be published"]),
-        ("status: published", "status: published\n    lost: burnt", ["small.yaml:18: ", "the status is"]),
-        ("check: tx-exceeds-rx", "test: {of: rate}", ["small.yaml:22: ", "did you mean 'rates'"]),
+        ("status: published", "status: lost", ["small.yaml:19: ", "a lost value cannot be published"]),
+        ("status: published", "status: published\n    lost: burnt", ["small.yaml:17: ", "the status is"]),
+        ("check: tx-exceeds-rx", "test: {of: rate}", ["small.yaml:21: ", "did you mean 'rates'"]),
         ("check: tx-exceeds-rx", "test: {of: rates, statistic: mean}", ["one of rises, falls, equal, above"]),
         (
             "check: tx-exceeds-rx",
             "test: {of: rates, statistic: mean, rises: 0, over: [role]}",
-            ["small.yaml:22: ", "'over' goes with 'at'"],
+            ["small.yaml:21: ", "'over' goes with 'at'"],
         ),
         (
             "check: tx-exceeds-rx",
             "test: {of: rates, statistic: mean, above: 0, besides: 1}",
-            ["small.yaml:22: unknown key 'besides'"],
+            ["small.yaml:21: unknown key 'besides'"],
         ),
-        ("check: tx-exceeds-rx", "check: by-fact", ["small.yaml:22: ", "needs a 'remark'"]),
-        (
-            "unit: Mbit/s",
-            "unit: ms",
-            ["small.yaml:14: the estimator 'iperf-mean-of-runs' gives mbps, but the unit is ms"],
-        ),
-        ("bench: throughput", "bench: publish", ["small.yaml:15: ", "compares with 'throughput'"]),
-        ("role: client}", "role: client}, samples: {phase: 1}", ["small.yaml:20: ", "Known columns: none"]),
+        ("check: tx-exceeds-rx", "check: by-fact", ["small.yaml:21: ", "needs a 'remark'"]),
+        ("role: client}", "role: client}, samples: {phase: 1}", ["small.yaml:19: ", "Known columns: none"]),
         ("study: small", "study: smaller", ["small.yaml:2: study 'smaller' must have the file's name"]),
         ("{quick: 1, full: 3}", "{quick: 0, full: 3}", ["small.yaml:10: ", "from 1 to 100"]),
         (
             "published: 1.5",
             "published: 1.5, corrected: {why: wrong}",
-            ["small.yaml:20: 'corrected' has neither a 'value' nor a 'formula'"],
+            ["small.yaml:19: 'corrected' has neither a 'value' nor a 'formula'"],
         ),
     ],
 )
@@ -121,12 +113,12 @@ def test_a_mistake_names_file_line_and_the_nearest_key(
         (
             "role: client",
             "rolle: client",
-            "small.yaml:20: the bench 'throughput' has no parameter 'rolle'; did",
+            "small.yaml:19: the bench 'throughput' has no parameter 'rolle'; did",
         ),
         (
             "bench: throughput",
             "bench: troughput",
-            "small.yaml:18: there is no bench 'troughput'; did you mean",
+            "small.yaml:17: there is no bench 'troughput'; did you mean",
         ),
         (
             "full: esp32-tcpip}",
@@ -147,18 +139,6 @@ def test_what_compares_must_exist(
 @pytest.mark.parametrize(
     ("study", "old", "new", "words"),
     [
-        (
-            "freertos-multicore",
-            "label: Average, statistic: mean, published: 0.012",
-            "label: Average, published: 0.012",
-            ":40: row 1 has no 'statistic', which is required",
-        ),
-        (
-            "freertos-multicore",
-            "{label: difference, published: 1}",
-            "{label: difference, published: 1, statistic: mean}",
-            "the estimator 'counter-granularity' is a statistic itself",
-        ),
         (
             "mqtt-http-rtt",
             "samples: {profile: 0}",

@@ -20,10 +20,10 @@ from hil.reports.studies.declaration.types import (
     BY_FACT,
     CLAIM_KINDS,
     DIRECTIONS,
-    ESTIMATORS,
     NOT_MEASURABLE,
     RELATIONS,
     SAMPLE_COLUMNS,
+    STATISTICS,
     STATUSES,
     Application,
     Background,
@@ -49,28 +49,6 @@ def sample_value(node: Node, key: str, bench: str) -> int:
         hint = f"{did_you_mean(key, known)} Known columns: {', '.join(known) or 'none'}."
         raise node.error(key, f"samples of the bench {bench!r} are not told apart by {key!r}{hint}")
     return node.integer(key)
-
-
-def row_statistic(node: Node, estimator: str) -> str:
-    """Return which statistic of the table's estimator a row is; "" where that is one itself."""
-    known = ESTIMATORS[estimator].statistics
-    if known:
-        return node.choice("statistic", known)
-    if node.text("statistic", default=""):
-        raise node.error("statistic", f"the estimator {estimator!r} is a statistic itself.")
-    return ""
-
-
-def check_estimator(node: Node, table: Table) -> None:
-    """Raise ConfigError where the table's unit or a bench that compares is not the estimator's."""
-    estimator = ESTIMATORS[table.estimator]
-    if table.unit != estimator.unit:
-        sentence = f"the estimator {table.estimator!r} gives {estimator.unit}, but the unit is {table.unit}."
-        raise node.error("unit", sentence)
-    wrong = sorted({ours.bench for ours in table.compared if ours.bench != estimator.bench})
-    if wrong:
-        sentence = f"the estimator {table.estimator!r} compares with {estimator.bench!r}, not {wrong[0]!r}."
-        raise node.error("estimator", sentence)
 
 
 def read_unit(node: Node) -> str:
@@ -246,13 +224,11 @@ class _Reader:
     def _table(self, node: Node) -> Table:
         status = cast(Literal["published", "lost"], node.choice("status", STATUSES))
         ours = self._comparison(node.section("ours", default=None), None)
-        estimator = node.choice("estimator", tuple(ESTIMATORS))
-        rows = tuple(self._row(part, ours, status, estimator) for part in node.sections("rows", default=[]))
+        rows = tuple(self._row(part, ours, status) for part in node.sections("rows", default=[]))
         table = Table(
             id=node.text("id"),
             title=node.text("title"),
             unit=read_unit(node),
-            estimator=estimator,
             n=node.integer("n", minimum=1),
             status=status,
             lost=node.text("lost", default=""),
@@ -262,7 +238,6 @@ class _Reader:
             rows=rows,
             where=node.where(),
         )
-        check_estimator(node, table)
         if (status == "lost") != bool(table.lost):
             raise node.error("lost" if table.lost else "status", _LOST_MISMATCH[status])
         if not rows and not table.sweep:
@@ -273,7 +248,7 @@ class _Reader:
             self._require_parameter(node, "sweep", ours.bench, table.sweep)
         return table
 
-    def _row(self, node: Node, table: Comparison | None, status: str, estimator: str) -> Row:
+    def _row(self, node: Node, table: Comparison | None, status: str) -> Row:
         corrected = node.section("corrected", default=None)
         row = Row(
             label=node.text("label"),
@@ -285,7 +260,7 @@ class _Reader:
             why=corrected.text("why") if corrected else "",
             ours=self._comparison(node.section("ours", default=None), table) or table,
             both_ends=node.boolean("both_ends", default=False),
-            statistic=row_statistic(node, estimator),
+            statistic=node.choice("statistic", STATISTICS, default=""),
             n=node.integer("n", default=None, minimum=1),
         )
         if (row.published is None) != (status == "lost"):

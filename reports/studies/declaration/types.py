@@ -12,57 +12,13 @@ from hil.base.errors import ConfigError
 from hil.base.yamlvalue import did_you_mean
 from hil.model import Scalar
 
-
-@dataclass(frozen=True)
-class Estimator:
-    """How a published value was computed: in which unit, and the bench whose records compare with it.
-
-    ``statistics`` are those of which each row of a table names one; none where the estimator is one itself.
-    """
-
-    unit: str
-    bench: str
-    statistics: tuple[str, ...] = ()
-
-
 # standard-error is sqrt(S / (N (N - 1))), S the sum of squared differences from the mean
 STATISTICS = ("mean", "standard-error", "min", "max")
 
 
-ESTIMATORS: Mapping[str, Estimator] = {
-    # mean of some runs of the average over the whole test, each as iperf prints it
-    "iperf-mean-of-runs": Estimator("mbps", "throughput"),
-    # bytes of headers for some bytes of data, computed
-    "header-formula": Estimator("bytes", "throughput"),
-    # mean of a phase's requests, whole ms, over the clocks of both ends
-    "phase-mean-payload-ms": Estimator("ms", "http_gateway"),
-    # how many of the requests were not answered in time
-    "timeouts-of-requests": Estimator("count", "http_gateway"),
-    # of the differences of the cycle counter as read, modulo 2^32: task switches, and intervals of a period
-    "raw-switch-ms": Estimator("ms", "task_switch", STATISTICS),
-    "raw-period-ms": Estimator("ms", "jitter", STATISTICS),
-    # what two readings of the cycle counter in a row differ by
-    "counter-granularity": Estimator("cycles", "task_switch"),
-    # how long the call that gives a semaphore takes
-    "give-call-us": Estimator("us", "task_switch"),
-    # mean round trip by R's difftime() without units: from 60 s on a number of minutes among those of seconds
-    "echo-mean-r-difftime": Estimator("s", "echo"),
-    # how many messages had an echo, the first message of the run not counted
-    "echoes-counted": Estimator("count", "echo"),
-    # frames on the wire besides the PUBLISH itself, and of one connection
-    "frame-bytes-a-message": Estimator("bytes", "echo"),
-    "frame-bytes-a-connection": Estimator("bytes", "echo"),
-    # mean of one run: whole ms before and after, with the wait for the mutex and serialising between them
-    "publish-call-mean-ms": Estimator("ms", "delivery"),
-    # how many publish calls of one run said that they succeeded
-    "successful-publishes": Estimator("count", "delivery"),
-}
-# the columns by which a row may take samples; an interval of a stream is not told apart
+# the columns by which a row may take samples, by bench
 SAMPLE_COLUMNS: Mapping[str, tuple[str, ...]] = {
     "http_gateway": ("phase", "read", "profile", "outcome", "reused", "resumed"),
-    "task_switch": ("start_core", "end_core"),
-    "jitter": ("start_core", "end_core"),
-    "delivery": ("outcome", "connection", "tcp", "owner"),
 }
 STATUSES = ("published", "lost")
 BY_FACT = "by-fact"  # a claim's check that needs no measurement
@@ -97,7 +53,7 @@ class Row:
     ``corrected`` is the value that should have been published, or ``formula`` how to get it; ``why`` tells
     the reason. ``defect`` is what is wrong with the value. ``ours`` is None where nothing of ours compares.
     ``both_ends`` says that it is not known whether the sender or the receiver was read. ``statistic`` is one
-    of the table's estimator's, "" where that has none. ``n`` is how many samples the value stands for where
+    of STATISTICS, "" where the table has one for all. ``n`` is how many samples the value stands for where
     rows differ in that, None where the table says it.
     """
 
@@ -125,7 +81,6 @@ class Table:
     id: str
     title: str
     unit: str
-    estimator: str
     n: int
     status: Literal["published", "lost"]
     lost: str

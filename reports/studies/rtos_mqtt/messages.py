@@ -74,15 +74,9 @@ class Message:
         return (self.begun_us + self.whole_us) // 1000 - self.begun_us // 1000
 
 
-def messages_of(records: Iterable[RunRecord], ours: Comparison | None = None) -> list[Message]:
-    """Return the rows after each record's warm-up, of those that a row compares with where it says which."""
-    wanted = ours.samples if ours else {}
-    return [
-        _message(record, row)
-        for record in records
-        for row in range(record.warmup_rows, record.rows)
-        if all(record.columns[name][row] == value for name, value in wanted.items())
-    ]
+def messages_of(records: Iterable[RunRecord]) -> list[Message]:
+    """Return the rows after each record's warm-up."""
+    return [_message(record, row) for record in records for row in range(record.warmup_rows, record.rows)]
 
 
 def _message(record: RunRecord, row: int) -> Message:
@@ -95,9 +89,9 @@ def _message(record: RunRecord, row: int) -> Message:
 _COLUMNS = ("planned_us", "sent_us", "mutex_wait_us", "serialise_us", "publish_call_us", "outcome")
 
 
-def called(records: Iterable[RunRecord], ours: Comparison | None = None) -> list[Message]:
-    """Return the messages that the publish call took, of those that a row compares with."""
-    return [message for message in messages_of(records, ours) if message.was_called]
+def called(records: Iterable[RunRecord]) -> list[Message]:
+    """Return the messages that the publish call took."""
+    return [message for message in messages_of(records) if message.was_called]
 
 
 def call_ms(message: Message) -> float:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from hil.metrics.stats import mean
 from hil.model import RunRecord
 from hil.reports.studies.comparison import published_text, row_notes, table_notes
-from hil.reports.studies.declaration import Comparison, Row, Study
+from hil.reports.studies.declaration import Row, Study
 from hil.reports.studies.document import NONE, NOT_MEASURED, Line, Picture, Table
 from hil.reports.studies.estimate import Estimate, estimate, median
 from hil.reports.studies.layout import lay_out, published_table
@@ -49,7 +49,7 @@ def time_table(table_id: str, study: Study, run: BoardRun) -> Table:
         groups = groups_of(row, run)
         head = {"label": row.label, "shown": published_text(row), "published": row.published}
         for name, records in groups.items():
-            found = _Times(called(records, row.ours))
+            found = _Times(called(records))
             figures = {"mean": found.mean, "p50": found.p50, "p99": found.p99, "n": found.mean.n}
             counts = {"boots": boots(records), "lost": lost_of(records)}
             lines.append({**head, "ours": name, "their_way": found.theirs, **figures, **counts})
@@ -94,7 +94,7 @@ def count_table(table_id: str, study: Study, run: BoardRun) -> Table:
         head = {"label": row.label, "shown": published_text(row), "published": row.published, "of": row.of}
         head["corrected"] = row.formula or NONE
         for name, records in groups.items():
-            lines.append({**head, "ours": name, "boots": boots(records), **_counts(records, row.ours)})
+            lines.append({**head, "ours": name, "boots": boots(records), **_counts(records)})
         if not groups:
             lines.append({**head, "ours": NOT_MEASURED})
         notes += row_notes(replace(row, why=""), run, measured=bool(groups))
@@ -103,9 +103,9 @@ def count_table(table_id: str, study: Study, run: BoardRun) -> Table:
     return published_table(study, "publishes", published, lines, notes, without=without)
 
 
-def _counts(records: Sequence[RunRecord], ours: Comparison | None) -> Mapping[str, object]:
+def _counts(records: Sequence[RunRecord]) -> Mapping[str, object]:
     """Return how many were planned, handed over and arrived, and how often, in messages a second."""
-    each = [messages_of([record], ours) for record in records]
+    each = [messages_of([record]) for record in records]
     done = sum(message.outcome == OK for own in each for message in own)
     planned = sum(map(len, each))
     spans = [_span_s(record, own) for record, own in zip(records, each, strict=True)]
