@@ -15,7 +15,7 @@ from hil.reports.studies.declaration import Claim, ClaimTest, Study
 from hil.reports.studies.declaration.types import NOT_MEASURABLE, UNMEASURED
 from hil.reports.studies.document import Table
 from hil.reports.studies.estimate import ALPHA, Estimate
-from hil.reports.studies.records import BoardRun, boots, say
+from hil.reports.studies.records import BoardRun, boots, grouped, say
 
 SUPPORTED, CONTRADICTED, UNDECIDED = "supported", "contradicted", "undecided"
 BY_FACT = "known without measuring"
@@ -74,12 +74,10 @@ class _Group:
 
 def _groups(test: ClaimTest, run: BoardRun) -> Iterator[_Group]:
     """Return the groups that have all that is compared: two values at least, or one that is bounded alone."""
-    found: dict[tuple[str, ...], list[RunRecord]] = {}
     records = run.select(replace(test.select, highest=""))
-    for record in sorted(records, key=lambda one: [_rank(one.parameters.get(name)) for name in test.each]):
-        key = tuple(say(name, record.parameters.get(name)) for name in test.each)
-        found.setdefault(key, []).append(record)
-    for key, own in found.items():
+    ordered = sorted(records, key=lambda one: [_rank(one.parameters.get(name)) for name in test.each])
+    words = grouped(ordered, lambda one: tuple(say(name, one.parameters.get(name)) for name in test.each))
+    for key, own in words.items():
         cells = {label: cell for label, values in test.at.items() if (cell := _cell(test, own, values))}
         if not test.over:
             cells = {"": _highest(test, own)}

@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from hil.model import Entry, Fault, NotRun, RunRecord, Scalar, bench_of, parameters_in
 from hil.reports.studies.declaration import Comparison
+
+T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,30 @@ def fact(record: RunRecord, group: str, name: str) -> float | None:
     """Return a number of the record's environment; None where it was not recorded."""
     value = record.environment.get(group, {}).get(name)
     return None if value is None or isinstance(value, bool | str) else float(value)
+
+
+def facts(records: Iterable[RunRecord], name: str, group: str = "peer") -> list[float]:
+    """Return a fact of the records that have it."""
+    return [value for record in records if (value := fact(record, group, name)) is not None]
+
+
+def mean_fact(records: Iterable[RunRecord], name: str) -> float | None:
+    """Return the mean of a fact of the peer over the records that have it; None where none has."""
+    found = facts(records, name)
+    return sum(found) / len(found) if found else None
+
+
+def greatest(records: Iterable[RunRecord], name: str, group: str = "peer") -> float | None:
+    """Return the largest value of a fact; None where no record has it."""
+    return max(facts(records, name, group), default=None)
+
+
+def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """Return the items by a key, in the order in which the keys appear."""
+    found: dict[K, list[T]] = {}
+    for item in items:
+        found.setdefault(key(item), []).append(item)
+    return found
 
 
 def boots(records: Iterable[RunRecord]) -> int:

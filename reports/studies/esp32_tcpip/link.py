@@ -17,15 +17,14 @@ from hil.reports.studies.declaration import Row, Study
 from hil.reports.studies.document import NONE, NOT_MEASURED, Table, number, percent
 from hil.reports.studies.esp32_tcpip.rates import (
     BENCH,
+    ascending,
     direction,
-    grouped,
     is_plain,
-    mean_fact,
     throughput_of,
 )
 from hil.reports.studies.estimate import Estimate
 from hil.reports.studies.layout import Figures, lay_out, published_table
-from hil.reports.studies.records import BoardRun, whole, word
+from hil.reports.studies.records import BoardRun, mean_fact, whole, word
 
 OVERHEAD_OF_BYTES = 5000
 
@@ -74,7 +73,7 @@ def drifts_of(run: BoardRun) -> list[Drift]:
         found.setdefault(words, []).append(record)
     drifts = []
     for words, records in found.items():
-        turns = grouped(records, lambda record: whole(record, "turn"))
+        turns = ascending(records, lambda record: whole(record, "turn"))
         if len(turns) > 1:
             estimates = {int(turn): throughput_of(own).mean for turn, own in turns.items()}
             drifts.append(Drift(" ".join(words), estimates))

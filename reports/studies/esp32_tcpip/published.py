@@ -10,7 +10,7 @@ from hil.reports.studies.comparison import corrected_text, published_text, row_n
 from hil.reports.studies.declaration import Comparison, Row, Study
 from hil.reports.studies.declaration import Table as Published
 from hil.reports.studies.document import NONE, NOT_MEASURED, Line, Picture, Table, number
-from hil.reports.studies.esp32_tcpip.rates import Throughput, finite_ends, grouped, throughput_of
+from hil.reports.studies.esp32_tcpip.rates import Throughput, ascending, finite_ends, throughput_of
 from hil.reports.studies.layout import Figures, published_table
 from hil.reports.studies.records import BoardRun, whole
 
@@ -52,7 +52,7 @@ def _rows(published: Published, run: BoardRun) -> Sequence[Row]:
     """Return the published rows; of a lost sweep one for each value that was measured, or one for none."""
     if published.rows or published.ours is None:
         return published.rows
-    values = grouped(run.select(published.ours), lambda record: whole(record, published.sweep))
+    values = ascending(run.select(published.ours), lambda record: whole(record, published.sweep))
     sizes = [int(value) for value in values if value]
     return [_swept(published, size) for size in sizes] or [_swept(published, None)]
 

@@ -29,7 +29,7 @@ from hil.reports.studies.estimate import (
     student_interval,
 )
 from hil.reports.studies.layout import lay_out
-from hil.reports.studies.records import BoardRun, boots, fact, whole, word
+from hil.reports.studies.records import BoardRun, boots, fact, grouped, whole, word
 
 BENCH = "throughput"
 RUNS = 3
@@ -104,10 +104,7 @@ def _units(records: Sequence[RunRecord]) -> list[list[RunRecord]]:
     """Return what counts once: the boots, or of one boot its tests."""
     if boots(records) < 2:
         return [[record] for record in records]
-    units: dict[int, list[RunRecord]] = {}
-    for record in records:
-        units.setdefault(record.boot_index, []).append(record)
-    return list(units.values())
+    return list(grouped(records, lambda record: record.boot_index).values())
 
 
 def scope(rates: Iterable[Throughput]) -> str:
@@ -169,20 +166,11 @@ def has_own_windows(record: RunRecord) -> bool:
     return not (whole(record, "window_bytes") or whole(record, "peer_window_bytes"))
 
 
-def grouped(
+def ascending(
     records: Iterable[RunRecord], key: Callable[[RunRecord], float]
-) -> dict[float, tuple[RunRecord, ...]]:
+) -> dict[float, list[RunRecord]]:
     """Return the records by a number, ascending."""
-    found: dict[float, list[RunRecord]] = {}
-    for record in records:
-        found.setdefault(key(record), []).append(record)
-    return {value: tuple(found[value]) for value in sorted(found)}
-
-
-def mean_fact(records: Sequence[RunRecord], name: str) -> float | None:
-    """Return the mean of a fact of the peer over the records that have it."""
-    found = [value for record in records if (value := fact(record, "peer", name)) is not None]
-    return sum(found) / len(found) if found else None
+    return dict(sorted(grouped(records, key).items()))
 
 
 _STYLES = {"RX": "stat-p95", "TX": "stat-p99"}
@@ -217,7 +205,7 @@ def ramp_of(run: BoardRun, way: str) -> list[Step]:
     """Return the rates that were offered over UDP in a direction, ascending."""
     records = [record for record in run.of(BENCH) if word(record, "protocol") == "udp"]
     own = [record for record in records if direction(record) == way]
-    return [_step(kbps, found) for kbps, found in grouped(own, offered_kbps).items()]
+    return [_step(kbps, found) for kbps, found in ascending(own, offered_kbps).items()]
 
 
 def _step(kbps: float, records: Sequence[RunRecord]) -> Step:

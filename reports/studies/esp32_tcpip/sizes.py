@@ -16,19 +16,18 @@ from hil.reports.studies.document import NONE, Table, number
 from hil.reports.studies.esp32_tcpip.rates import (
     BENCH,
     Throughput,
+    ascending,
     asked_mss,
     asked_window,
     direction,
-    grouped,
     has_own_windows,
     is_plain,
-    mean_fact,
     scope,
     throughput_of,
 )
 from hil.reports.studies.estimate import ALPHA, NOTHING, Estimate, above
 from hil.reports.studies.layout import Figures, lay_out
-from hil.reports.studies.records import BoardRun, fact, whole, word
+from hil.reports.studies.records import BoardRun, fact, mean_fact, whole, word
 
 _MATERIAL = 0.05  # of a rate: what a size must make besides being provable, to count against a claim
 WORDS = {"RX": "receiving", "TX": "sending"}
@@ -181,7 +180,7 @@ def segment_table(study: Study, run: BoardRun) -> Table | None:
 
 def by_size(
     run: BoardRun, way: str, size_of: Callable[[RunRecord], int]
-) -> Mapping[float, tuple[RunRecord, ...]]:
+) -> Mapping[float, Sequence[RunRecord]]:
     """Return the TCP tests for a time in a direction that were told a size, ascending."""
     records = [
         record
@@ -189,7 +188,7 @@ def by_size(
         if word(record, "protocol") == "tcp" and direction(record) == way
         if size_of(record) and not whole(record, "amount_bytes")
     ]
-    return grouped(records, size_of)
+    return ascending(records, size_of)
 
 
 _WAYS = {"receive": "RX", "send": "TX"}

@@ -25,7 +25,7 @@ from hil.reports.studies.freertos_multicore.cycles import (
     stretches_of,
 )
 from hil.reports.studies.layout import Figures, lay_out, published_table
-from hil.reports.studies.records import BoardRun, boots, fact, whole, word
+from hil.reports.studies.records import BoardRun, boots, fact, grouped, whole, word
 
 BENCHES = ("task_switch", "jitter")
 _NEAR = 1 / 3  # of the offset: what is closer than that to a value is near it
@@ -34,9 +34,8 @@ _PLACES = ("period + offset", "period − offset", "period", "elsewhere")
 
 def offsets_table(study: Study, run: BoardRun) -> Table | None:
     """Return each boot's offset as the handshake measured it, and how the raw counter fits with it."""
-    boots: dict[int, list[Stretch]] = {}
-    for one in stretches_of(record for bench in BENCHES for record in run.of(bench)).done:
-        boots.setdefault(one.boot, []).append(one)
+    done = stretches_of(record for bench in BENCHES for record in run.of(bench)).done
+    boots = grouped(done, lambda one: one.boot)
     lines = []
     for boot, found in sorted(boots.items()):
         counters = list(dict.fromkeys(one.counter for one in found))

@@ -14,7 +14,6 @@ from hil.reports.studies.mqtt_http_rtt.requests import (
     BENCH,
     PROFILES,
     Request,
-    by,
     failures,
     mode,
     named,
@@ -27,7 +26,7 @@ from hil.reports.studies.mqtt_http_rtt.requests import (
     setting,
     timeouts,
 )
-from hil.reports.studies.records import BoardRun, boots
+from hil.reports.studies.records import BoardRun, boots, grouped
 
 
 def phase_table(study: Study, run: BoardRun) -> Table:
@@ -62,8 +61,8 @@ def _groups(
     def place(request: Request) -> str:
         return named(mode(request.record), setting(request.record)) + further(request)
 
-    found = by(selected(run, row.ours), place) if row.ours else {}
-    return sorted(((str(name), own) for name, own in found.items()), key=lambda pair: _rank(pair[0]))
+    found = grouped(selected(run, row.ours), place) if row.ours else {}
+    return sorted(((name, own) for name, own in found.items()), key=lambda pair: _rank(pair[0]))
 
 
 def _length(request: Request, published: int) -> str:
@@ -118,8 +117,8 @@ def case_name(request: Request) -> str:
 def tls_table(study: Study, run: BoardRun) -> Table | None:
     """Return full and resumed TLS handshakes of the board with the server."""
     shaken = [request for request in requests_of(run.of(BENCH)) if request.row.get("tls_us", 0) > 0]
-    groups = by(shaken, lambda request: ("full", "resumed")[min(1, request.row.get("resumed", 0))])
-    found = {str(name): part(own, "tls_us") for name, own in sorted(groups.items(), key=str)}
+    groups = grouped(shaken, lambda request: ("full", "resumed")[min(1, request.row.get("resumed", 0))])
+    found = {name: part(own, "tls_us") for name, own in sorted(groups.items(), key=str)}
     lines = [{"handshake": name, "p50_ms": one, "n": one.n} for name, one in found.items()]
     return lay_out(study, "tls", lines)
 
@@ -132,11 +131,11 @@ def pause_groups(run: BoardRun, alpha: float = ALPHA) -> dict[str, dict[int, Est
     """
     later = [request for request in requests_of(run.of(BENCH)) if not request.is_first]
     found = {}
-    for name, requests in by(later, case_name).items():
-        pauses = by(requests, lambda request: pause_ms(request.record))
+    for name, requests in grouped(later, case_name).items():
+        pauses = grouped(requests, lambda request: pause_ms(request.record))
         if len(pauses) > 1:
-            by_pause = {int(str(pause)): rtt(own, alpha) for pause, own in pauses.items()}
-            found[str(name)] = dict(sorted(by_pause.items()))
+            by_pause = {pause: rtt(own, alpha) for pause, own in pauses.items()}
+            found[name] = dict(sorted(by_pause.items()))
     return found
 
 
@@ -178,11 +177,11 @@ def profile_estimates(run: BoardRun, alpha: float = ALPHA) -> dict[str, dict[str
         if not request.is_first and not pause_ms(request.record)
     ]
     found = {}
-    for name, requests in by(later, lambda one: named(mode(one.record), setting(one.record))).items():
-        profiles = by(requests, lambda request: request.profile)
+    for name, requests in grouped(later, lambda one: named(mode(one.record), setting(one.record))).items():
+        profiles = grouped(requests, lambda request: request.profile)
         if len(profiles) > 1:
             known = [profile for profile in PROFILES if profile in profiles]
-            found[str(name)] = {profile: rtt(profiles[profile], alpha) for profile in known}
+            found[name] = {profile: rtt(profiles[profile], alpha) for profile in known}
     return found
 
 

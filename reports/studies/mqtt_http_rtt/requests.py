@@ -8,7 +8,7 @@ they count as independent, unlike intervals of a stream.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hil.metrics.stats import quantile
@@ -17,7 +17,7 @@ from hil.reports.studies.declaration import Comparison, Study
 from hil.reports.studies.document import NONE, Table, percent
 from hil.reports.studies.estimate import ALPHA, Estimate, estimate, median
 from hil.reports.studies.layout import lay_out
-from hil.reports.studies.records import BoardRun, whole, word
+from hil.reports.studies.records import BoardRun, grouped, whole, word
 
 BENCH = "http_gateway"
 PROFILES = ("baseline", "agentoptions", "tight")
@@ -120,14 +120,6 @@ def connection(request: Request) -> str:
     return "kept" if kept else "new"
 
 
-def by(requests: Iterable[Request], key: Callable[[Request], object]) -> dict[object, list[Request]]:
-    """Return the requests by a key, in the order in which the keys appear."""
-    found: dict[object, list[Request]] = {}
-    for request in requests:
-        found.setdefault(key(request), []).append(request)
-    return found
-
-
 def rtt(requests: Sequence[Request], alpha: float = ALPHA) -> Estimate:
     """Return the median round trip in ms; requests without an answer count as slower than all."""
     found = median([request.rtt_ms for request in requests], _boots(requests), alpha)
@@ -211,7 +203,7 @@ def shortest(phases: Sequence[Phase]) -> list[Phase]:
 
 def phases_of(requests: Sequence[Request]) -> list[Phase]:
     """Return the phases of which each request was answered, of two or more."""
-    groups = by(requests, lambda request: (id(request.record), request.profile, request.row["phase"]))
+    groups = grouped(requests, lambda request: (id(request.record), request.profile, request.row["phase"]))
     whole = [sorted(own, key=lambda request: request.index) for own in groups.values()]
     answered = [own for own in whole if not any(math.isinf(request.rtt_ms) for request in own)]
     return [Phase(tuple(own)) for own in answered if len(own) > 1]
@@ -230,15 +222,15 @@ def group(request: Request) -> str:
 def first_table(study: Study, run: BoardRun) -> Table | None:
     """Return the first, the second and the later requests with their parts: medians in ms."""
     lines = []
-    for name, requests in by(undisturbed(run), group).items():
-        for k, own in sorted(by(requests, lambda request: min(request.index, 3)).items(), key=str):
-            label = list(_LABELS)[int(str(k)) - 1]
+    for name, requests in grouped(undisturbed(run), group).items():
+        for k, own in sorted(grouped(requests, lambda request: min(request.index, 3)).items(), key=str):
+            label = list(_LABELS)[k - 1]
             found = {column: part(own, column) for column in ("board_us", *PARTS)}
             parts = {column.removesuffix("_us"): one for column, one in found.items()}
             shares = {column: _share(own, column) for column in ("reused", "resumed")}
             lines.append(
                 {
-                    "case": str(name),
+                    "case": name,
                     "request": label,
                     "read": _LABELS[label],
                     "rtt_p50": rtt(own),
@@ -261,24 +253,26 @@ def excess_table(study: Study, run: BoardRun) -> Table | None:
     """Return what the first request takes more than the later ones of its own phase, part by part."""
     lines = []
     lengths: set[int] = set()
-    for name, requests in by(undisturbed(run), group).items():
+    for name, requests in grouped(undisturbed(run), group).items():
         if phases := phases_of(requests):
             short = shortest(phases)
             slowest = sum(phase.first_is_slowest for phase in short)
             lengths.add(len(short[0].requests))
             found = {column: excess(phases, column) for column in ("rtt_us", *PARTS)}
             told = {"first_is_slowest": slowest, "slowest": f"{slowest} of {len(short)}"}
-            lines.append({"case": str(name), "phases": len(phases), **found, **told})
+            lines.append({"case": name, "phases": len(phases), **found, **told})
     return lay_out(study, "excess", lines, lengths=" or ".join(map(str, sorted(lengths))))
 
 
 def connect_table(study: Study, run: BoardRun) -> Table | None:
     """Return what connecting to the broker took at both ends, by phase and transport: medians in ms."""
     firsts = [request for request in requests_of(run.of(BENCH)) if request.is_first]
-    groups = by(firsts, lambda request: f"{word(request.record, 'transport')}, phase {request.row['phase']}")
+    groups = grouped(
+        firsts, lambda request: f"{word(request.record, 'transport')}, phase {request.row['phase']}"
+    )
     names = [f"{side}{time}" for side in _SIDES for time in _TIMES]
     lines = [
-        {"case": str(name), **{column: _nonzero(requests, column) for column in names}}
+        {"case": name, **{column: _nonzero(requests, column) for column in names}}
         for name, requests in sorted(groups.items(), key=str)
     ]
     return lay_out(study, "connect", lines)

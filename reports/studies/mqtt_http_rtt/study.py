@@ -21,8 +21,8 @@ from hil.reports.studies.document import number, percent
 from hil.reports.studies.estimate import ALPHA, Estimate, above, share_of, share_text
 from hil.reports.studies.mqtt_http_rtt import phases as parts
 from hil.reports.studies.mqtt_http_rtt import requests as first
-from hil.reports.studies.mqtt_http_rtt.requests import Phase, Request, by, setting
-from hil.reports.studies.records import BoardRun
+from hil.reports.studies.mqtt_http_rtt.requests import Phase, Request, setting
+from hil.reports.studies.records import BoardRun, grouped
 from hil.reports.studies.sections import Parts
 
 _LONGEST_PAUSE_MS = 32_000  # of the study
@@ -123,11 +123,11 @@ def _cold_path(run: BoardRun) -> Finding:
     """
     compared: list[tuple[str, list[Phase]]] = []
     told, unproven = [], []
-    for name, requests in by(_usual(run), first.group).items():
+    for name, requests in grouped(_usual(run), first.group).items():
         found = first.phases_of(requests)
         more = first.excess(found)
         if more.value is None or more.low <= 0.0:
-            unproven.append(str(name))
+            unproven.append(name)
             continue
         compared.append((f"{name}: {more.text} ms more", [one for one in found if one.excess_ms() > 0.0]))
     verdicts = []

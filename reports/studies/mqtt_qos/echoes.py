@@ -20,7 +20,16 @@ from hil.reports.studies.declaration import Comparison, Row
 from hil.reports.studies.document import NOT_MEASURED
 from hil.reports.studies.estimate import ALPHA, SHARES, Estimate, estimate, median
 from hil.reports.studies.layout import Figures
-from hil.reports.studies.records import BoardRun, boots, fact, rate_text, whole
+from hil.reports.studies.records import (
+    BoardRun,
+    boots,
+    facts,
+    greatest,
+    grouped,
+    mean_fact,
+    rate_text,
+    whole,
+)
 
 BENCH = "echo"
 OK = 0
@@ -109,19 +118,16 @@ class Echoes:
 
     def fact(self, name: str) -> float | None:
         """Return the mean of a number that the peer told; None where no record has it."""
-        found = [value for record in self.records if (value := fact(record, "peer", name)) is not None]
-        return sum(found) / len(found) if found else None
+        return mean_fact(self.records, name)
 
     def most(self, name: str) -> float | None:
         """Return the largest of a number that the peer told; None where no record has it."""
-        found = [value for record in self.records if (value := fact(record, "peer", name)) is not None]
-        return max(found, default=None)
+        return greatest(self.records, name)
 
     def total(self, name: str) -> float | None:
         """Return the sum of a count that the peer told; None where a record lacks it."""
-        found = [fact(record, "peer", name) for record in self.records]
-        known = [value for value in found if value is not None]
-        return sum(known) if found and len(known) == len(found) else None
+        found = facts(self.records, name)
+        return sum(found) if found and len(found) == len(self.records) else None
 
     def told(self, name: str) -> str:
         """Return a word that the peer told in the first record; "" where it told none."""
@@ -175,9 +181,7 @@ def selected(run: BoardRun, wanted: Comparison | None) -> Echoes:
 
 def by_setting(records: Iterable[RunRecord], *names: str) -> dict[tuple[Scalar, ...], Echoes]:
     """Return the messages by the values of these parameters, in ascending order."""
-    found: dict[tuple[Scalar, ...], list[RunRecord]] = {}
-    for record in records:
-        found.setdefault(tuple(record.parameters.get(name) for name in names), []).append(record)
+    found = grouped(records, lambda record: tuple(record.parameters.get(name) for name in names))
     return {key: Echoes(tuple(found[key])) for key in sorted(found, key=_order)}
 
 

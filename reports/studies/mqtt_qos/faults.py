@@ -13,7 +13,7 @@ from hil.reports.studies.document import NONE, Table, number
 from hil.reports.studies.estimate import median
 from hil.reports.studies.layout import lay_out
 from hil.reports.studies.mqtt_qos.echoes import BENCH, OK, Echoes, by_setting, others
-from hil.reports.studies.records import BoardRun, fact, rate_text, size_text, whole, word
+from hil.reports.studies.records import BoardRun, mean_fact, rate_text, size_text, whole, word
 
 CONNECT_CAUSES = {"syn": "SYN", "connect": "CONNECT", "connack": "CONNACK"}
 _ORDERING = ("inflight", "broker_inflight", "clean_session", "cut_every_ms")
@@ -159,8 +159,7 @@ class BrokerFault:
 
     def fact(self, name: str) -> float | None:
         """Return the mean of a number that the peer told, None where none did."""
-        found = [value for record in self.records if (value := fact(record, "peer", name)) is not None]
-        return sum(found) / len(found) if found else None
+        return mean_fact(self.records, name)
 
     @property
     def slowest_ms(self) -> float | None:

@@ -11,11 +11,10 @@ from hil.reports.studies.declaration import Study
 from hil.reports.studies.document import Table
 from hil.reports.studies.estimate import ALPHA, Estimate, median
 from hil.reports.studies.layout import Figures, lay_out
-from hil.reports.studies.records import BoardRun
+from hil.reports.studies.records import BoardRun, grouped
 from hil.reports.studies.rtos_mqtt.messages import (
     MAPPINGS,
     Message,
-    by_name,
     call_us,
     called,
     difference,
@@ -46,7 +45,7 @@ class Pair:
 
 def _matched(one: Iterable[RunRecord], other: Iterable[RunRecord]) -> list[Pair]:
     """Return a pair for each setting that was measured of both."""
-    left, right = by_name(one, setting), by_name(other, setting)
+    left, right = grouped(one, setting), grouped(other, setting)
     return [Pair(key, tuple(called(left[key])), tuple(called(right[key]))) for key in left if key in right]
 
 

@@ -15,14 +15,12 @@ from hil.reports.studies.declaration import Study
 from hil.reports.studies.document import Table, number
 from hil.reports.studies.estimate import ALPHA, NOTHING, Estimate
 from hil.reports.studies.layout import lay_out
-from hil.reports.studies.records import BoardRun, boots, whole, word
+from hil.reports.studies.records import BoardRun, boots, greatest, grouped, whole, word
 from hil.reports.studies.rtos_mqtt.messages import (
     BENCH,
     boot_mean,
-    by_name,
     case_name,
     facts_by_boot,
-    greatest,
     messages_of,
     paired,
     rate,
@@ -60,9 +58,9 @@ def on_rack(run: BoardRun) -> list[RunRecord]:
 def loss_table(study: Study, run: BoardRun) -> Table | None:
     """Return the losses by owner: of each case with a fault or on the hotspot, and of all others."""
     planted = [record for record in run.of(BENCH) if word(record, "fault") != "none"]
-    groups = {"all on the rack's air": tuple(on_rack(run))}
+    groups = {"all on the rack's air": on_rack(run)}
     for others in (on_hotspot(run), planted):
-        groups |= by_name(others, case_name)
+        groups |= grouped(others, case_name)
     lines = [
         {"case": name, "sent": counts.sent, "arrived": counts.arrived, "lost": counts.lost_count}
         | {owner.word: counts.lost[owner] for owner in OWNERS if owner}
@@ -119,7 +117,7 @@ def gapless(records: Iterable[RunRecord]) -> tuple[RunRecord, ...]:
 
 def gap_table(study: Study, run: BoardRun) -> Table | None:
     """Return the gaps at the subscriber, on the hotspot and on the rack's own air."""
-    groups = {"on the rack's air": gapless(on_rack(run)), **by_name(gapless(on_hotspot(run)), case_name)}
+    groups = {"on the rack's air": gapless(on_rack(run)), **grouped(gapless(on_hotspot(run)), case_name)}
     lines = [
         {
             "case": name,
@@ -148,12 +146,12 @@ class Burst:
     largest_bytes: int
 
 
-def burst_groups(run: BoardRun) -> dict[str, tuple[RunRecord, ...]]:
+def burst_groups(run: BoardRun) -> dict[str, list[RunRecord]]:
     """Return the records that publish faster than a segment is acknowledged, by their three switches."""
     fast = [record for record in run.of(BENCH) if 0 < whole(record, "interval_us") < _FASTEST_US]
     quiet = [record for record in fast if word(record, "fault") == "none" and word(record, "air") == "rack"]
     ordered = sorted(quiet, key=lambda record: [whole(record, switch) for switch in _SWITCHES])
-    return by_name(ordered, _switches)
+    return grouped(ordered, _switches)
 
 
 def _switches(record: RunRecord) -> str:
@@ -227,7 +225,7 @@ def effects(run: BoardRun, alpha: float = ALPHA) -> dict[str, Estimate]:
     for who, switch, where in (("board", "nodelay", UP), ("broker", "broker_nodelay", DOWN)):
         pairs = []
         for records in groups.values():
-            partner = groups.get(_switches(_turned_on(records[0], switch)), ())
+            partner = groups.get(_switches(_turned_on(records[0], switch)), [])
             if whole(records[0], switch) == 0 and partner:
                 pairs.append((per_segment(records, where), per_segment(partner, where)))
         if pairs:

@@ -15,7 +15,7 @@ from hil.metrics.stats import Interval, batch_mean_interval, mean
 from hil.model import RunRecord, Scalar
 from hil.reports.studies.declaration import Comparison
 from hil.reports.studies.estimate import ALPHA, NOTHING, Estimate, student_interval
-from hil.reports.studies.records import BoardRun, fact, rate_text, say, whole, word
+from hil.reports.studies.records import BoardRun, facts, grouped, rate_text, say, whole, word
 
 BENCH = "delivery"
 OK, TIMEOUT, OVERRUN = 0, 1, 4
@@ -176,12 +176,9 @@ def paired(values: Sequence[dict[int, float]], alpha: float = ALPHA) -> Estimate
 
 def facts_by_boot(records: Iterable[RunRecord], name: str) -> dict[int, float]:
     """Return the mean of a fact of the peer's by boot, of the boots that have it."""
-    found: dict[int, list[float]] = {}
-    for record in records:
-        value = fact(record, "peer", name)
-        if value is not None:
-            found.setdefault(record.boot_index, []).append(value)
-    return {boot: mean(own) for boot, own in found.items()}
+    boots = grouped(records, lambda record: record.boot_index)
+    found = {boot: facts(own, name) for boot, own in boots.items()}
+    return {boot: mean(values) for boot, values in found.items() if values}
 
 
 def _by_boot(values: Sequence[float], boots: Sequence[int]) -> dict[int, list[float]]:
@@ -193,15 +190,8 @@ def _by_boot(values: Sequence[float], boots: Sequence[int]) -> dict[int, list[fl
 
 def total(records: Iterable[RunRecord], name: str, group: str = "peer") -> int | None:
     """Return the sum of a fact over the records that have it; None where none has."""
-    found = [value for record in records if (value := fact(record, group, name)) is not None]
+    found = facts(records, name, group)
     return round(sum(found)) if found else None
-
-
-def greatest(records: Iterable[RunRecord], name: str, group: str = "peer") -> float | None:
-    """Return the largest value of a fact; None where no record has it."""
-    return max(
-        (value for record in records if (value := fact(record, group, name)) is not None), default=None
-    )
 
 
 def mapping(record: RunRecord) -> str:
@@ -233,16 +223,6 @@ def setting(record: RunRecord) -> str:
 def case_name(record: RunRecord) -> str:
     """Name a case in full: "TLS, unpinned, 50/s"."""
     return ", ".join((transport(record), mapping(record), setting(record)))
-
-
-def by_name(
-    records: Iterable[RunRecord], name: Callable[[RunRecord], str]
-) -> dict[str, tuple[RunRecord, ...]]:
-    """Return the records by a name, in the order in which the names appear."""
-    found: dict[str, list[RunRecord]] = {}
-    for record in records:
-        found.setdefault(name(record), []).append(record)
-    return {key: tuple(own) for key, own in found.items()}
 
 
 def narrowed(run: BoardRun, base: Comparison | None, **case: Scalar) -> tuple[RunRecord, ...]:

@@ -13,13 +13,12 @@ from hil.reports.studies.declaration import Row, Study
 from hil.reports.studies.document import NONE, NOT_MEASURED, Line, Picture, Table
 from hil.reports.studies.estimate import Estimate, estimate, median
 from hil.reports.studies.layout import lay_out, published_table
-from hil.reports.studies.records import BoardRun, boots, whole
+from hil.reports.studies.records import BoardRun, boots, grouped, whole
 from hil.reports.studies.rtos_mqtt.messages import (
     BENCH,
     OK,
     OVERRUN,
     Message,
-    by_name,
     call_ms,
     called,
     mean_of,
@@ -77,11 +76,11 @@ def lost_of(records: Sequence[RunRecord]) -> int | None:
     return sum(message.owner != 0 for message in messages_of(records))
 
 
-def groups_of(row: Row, run: BoardRun) -> Mapping[str, tuple[RunRecord, ...]]:
+def groups_of(row: Row, run: BoardRun) -> Mapping[str, Sequence[RunRecord]]:
     """Return the records of a row by setting, that which is as often as the study says first."""
     records = run.select(row.ours) if row.ours else ()
     slowest_first = sorted(records, key=lambda record: -whole(record, "interval_us"))
-    return by_name(slowest_first, setting)
+    return grouped(slowest_first, setting)
 
 
 def count_table(table_id: str, study: Study, run: BoardRun) -> Table:

@@ -15,7 +15,7 @@ from hil.reports.studies.declaration import Background, Study
 from hil.reports.studies.document import NONE, Table, number
 from hil.reports.studies.estimate import Estimate
 from hil.reports.studies.layout import lay_out
-from hil.reports.studies.records import BoardRun, boots, fact, word
+from hil.reports.studies.records import BoardRun, boots, fact, greatest, grouped, word
 from hil.reports.studies.rtos_mqtt.claims import CHECKS, STATISTICS, place
 from hil.reports.studies.rtos_mqtt.costs import carried, cores_table, tls_table
 from hil.reports.studies.rtos_mqtt.losses import (
@@ -36,11 +36,9 @@ from hil.reports.studies.rtos_mqtt.losses import (
 )
 from hil.reports.studies.rtos_mqtt.messages import (
     BENCH,
-    by_name,
     call_us,
     called,
     case_name,
-    greatest,
     mean_of,
     total,
 )
@@ -117,9 +115,9 @@ def counter_table(study: Study, run: BoardRun) -> Table | None:
     return lay_out(study, "counters", lines, without=without, source=counter_source(run))
 
 
-def _counted(run: BoardRun) -> Mapping[str, tuple[RunRecord, ...]]:
+def _counted(run: BoardRun) -> Mapping[str, Sequence[RunRecord]]:
     """Return the cases in which anything was sent again, and all others together."""
-    groups = by_name(run.of(BENCH), case_name)
+    groups = grouped(run.of(BENCH), case_name)
     again = {name: own for name, own in groups.items() if _known(own, "tcp_retransmits") or total(own, SEEN)}
     others = tuple(record for name, own in groups.items() if name not in again for record in own)
     return {**again, **({"all others" if again else "all cases": others} if others else {})}
