@@ -54,6 +54,11 @@ def from_test(supports: bool | None, reason: str) -> Finding:
     return Finding(UNDECIDED if supports is None else SUPPORTED if supports else CONTRADICTED, reason)
 
 
+def beyond(found: Estimate, bound: float) -> bool | None:
+    """Say whether a figure is above a bound, provably below, or None where that cannot be told."""
+    return True if found.low > bound else False if found.high < bound else None
+
+
 def all_of(tests: Sequence[bool | None]) -> bool | None:
     """Return True where each is shown, False where one is shown not to be, None where that cannot be told."""
     return False if False in tests else True if tests and all(tests) else None

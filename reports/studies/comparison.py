@@ -56,16 +56,6 @@ def _sentence(text: str) -> str:
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
-def _reference_data(row: Row) -> dict[str, object]:
-    return {
-        "label": row.label,
-        "published": row.published,
-        "of": row.of,
-        "corrected": row.corrected,
-        "defect": row.defect,
-    }
-
-
 def plain_table(table: Background) -> Table:
     """Return a published table of somebody else's with its source."""
     rows = tuple(

@@ -236,7 +236,6 @@ class _Reader:
             sweep=node.text("sweep", default=""),
             ours=ours,
             rows=rows,
-            where=node.where(),
         )
         if (status == "lost") != bool(table.lost):
             raise node.error("lost" if table.lost else "status", _LOST_MISMATCH[status])

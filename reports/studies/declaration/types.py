@@ -75,7 +75,7 @@ class Table:
     """One table of a study. ``lost`` says why its values are not there, "" where they are.
 
     ``sweep`` is the parameter that a lost table varied: the rows are then what was measured. ``n`` is how
-    many runs (or requests) a value stands for. ``where`` is file and line.
+    many runs (or requests) a value stands for.
     """
 
     id: str
@@ -88,7 +88,6 @@ class Table:
     sweep: str
     ours: Comparison | None
     rows: tuple[Row, ...]
-    where: str
 
     @property
     def compared(self) -> tuple[Comparison, ...]:

@@ -12,6 +12,7 @@ from hil.reports.studies.claims import (
     SUPPORTED,
     UNDECIDED,
     Finding,
+    beyond,
     claim_table,
     from_test,
 )
@@ -123,8 +124,8 @@ def _cross_takes_190_ms(study: Study, run: BoardRun) -> Finding:
         return _nothing(ours)
     least_us = 1000 * next(row.published or 0.0 for row in published.rows if row.statistic == "min")
     found = on_clock(ours, "esp_timer")
-    verdict = SUPPORTED if found.low >= least_us else CONTRADICTED if found.high < least_us else UNDECIDED
-    return Finding(verdict, f"by esp_timer p50 is {found.text} µs; {raw_words(ours, run)}")
+    reason = f"by esp_timer p50 is {found.text} µs; {raw_words(ours, run)}"
+    return from_test(beyond(found, least_us), reason)
 
 
 def _cross_costs_more(study: Study, run: BoardRun) -> Finding:
@@ -151,10 +152,9 @@ def _period_is_off(study: Study, run: BoardRun) -> Finding:
             Finding(UNDECIDED, "the task was never moved to the other core") if ours.done else _nothing(ours)
         )
     off, least_us = _off_by_esp_timer(study, ours, period_us)
-    verdict = SUPPORTED if off.low >= least_us else CONTRADICTED if off.high < least_us else UNDECIDED
     worst = number(max(abs(one.common_us - period_us) for one in ours.moved))
-    return Finding(
-        verdict,
+    return from_test(
+        beyond(off, least_us),
         f"of {len(ours.moved):,} intervals in which the task was moved, half are within {off.text} µs of the "
         f"period by esp_timer, the worst within {worst} µs; {raw_words(ours, run)}",
     )
@@ -188,11 +188,8 @@ def _same_are_equal(study: Study, run: BoardRun) -> Finding:
     middle = quantile(values, 0.5)
     near, of = sum(abs(value - middle) <= _WITHIN_US for value in values), len(values)
     share = share_of([near], [of])
-    verdict = (
-        SUPPORTED if share.low >= _NEARLY_ALL else CONTRADICTED if share.high < _NEARLY_ALL else UNDECIDED
-    )
-    return Finding(
-        verdict,
+    return from_test(
+        beyond(share, _NEARLY_ALL),
         f"{share_text(share)} of {of:,} samples lie within 0.5 µs of the p50, {number(middle)} "
         f"µs, by the corrected counter; least {number(min(values))}, most {number(max(values))} µs",
     )

@@ -14,6 +14,7 @@ from hil.reports.studies.claims import (
     Check,
     Finding,
     all_of,
+    beyond,
     claims_by,
     from_test,
 )
@@ -50,7 +51,7 @@ def _first_slowest(run: BoardRun) -> Finding:
         f"slowest in {sum(hits)} of {len(found)} phases of {length} requests, "
         f"{share_text(share)}; by chance in {percent(chance)}"
     )
-    return from_test(True if share.low > chance else False if share.high < chance else None, reason)
+    return from_test(beyond(share, chance), reason)
 
 
 def _usual(run: BoardRun) -> list[Request]:
@@ -134,7 +135,7 @@ def _cold_path(run: BoardRun) -> Finding:
     for head, found in compared:
         hits = [_cold_ms(phase) >= _MOST_OF_IT * phase.excess_ms() for phase in found]
         share = replace(_share(found, hits), high=_share(found, hits, ALPHA / len(compared)).high)
-        verdicts.append(True if share.low > _MOST_OF_IT else False if share.high < _MOST_OF_IT else None)
+        verdicts.append(beyond(share, _MOST_OF_IT))
         told.append(f"{head}, most of it DNS, TCP and TLS in {share_text(share)} of {len(hits)} phases")
     if unproven:
         told.append(f"not proven to take more: {'; '.join(unproven)}")

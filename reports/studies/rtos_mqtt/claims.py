@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from hil.network.ledger.points import Owner
-from hil.reports.studies.claims import UNDECIDED, Check, Finding, Records, Statistic, from_test
+from hil.reports.studies.claims import UNDECIDED, Check, Finding, Records, Statistic, beyond, from_test
 from hil.reports.studies.estimate import ALPHA, NOTHING, Estimate, counted_share, median, share_of, share_text
 from hil.reports.studies.records import BoardRun, whole
 from hil.reports.studies.rtos_mqtt.losses import (
@@ -131,10 +131,8 @@ def _nodelay(run: BoardRun) -> Finding:
     found = effects(run).get("board")
     if found is None or found.value is None:
         return Finding(UNDECIDED, "no burst was measured with and without TCP_NODELAY on the board")
-    supports = True if found.low > FEWER else False if found.high < FEWER else None
-    return from_test(
-        supports, f"{found.text} publishes a segment fewer with it than without, at the access point"
-    )
+    reason = f"{found.text} publishes a segment fewer with it than without, at the access point"
+    return from_test(beyond(found, FEWER), reason)
 
 
 CHECKS: Mapping[str, Check] = {"losses-are-the-networks": _network_loses, "nodelay-splits-bursts": _nodelay}

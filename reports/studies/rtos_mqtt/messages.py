@@ -19,7 +19,6 @@ from hil.reports.studies.records import BoardRun, facts, grouped, rate_text, say
 
 BENCH = "delivery"
 OK, TIMEOUT, OVERRUN = 0, 1, 4
-Time = Callable[["Message"], int]
 MAPPINGS = {
     ("none", "none"): "unpinned",
     ("0", "1"): "sensor 0, MQTT 1",
