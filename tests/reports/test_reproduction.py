@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from hil.metrics.stats import quantile_interval
 from hil.model import Entry, Fault, NotRun, RunRecord
 from hil.reports.studies.build import documents_of
 from hil.reports.studies.declaration import load_study
-from hil.reports.studies.document import Document, Table, number
+from hil.reports.studies.document import Document, number
 from hil.reports.studies.esp32_tcpip.rates import is_plain, throughput_of
 from hil.reports.studies.esp32_tcpip.sizes import load_of
 from hil.reports.studies.estimate import (
@@ -28,6 +28,7 @@ from hil.reports.studies.estimate import (
     median,
     samples_needed,
 )
+from tests.reports.study_pages import cells, claim, data, table
 from tests.reports.study_records import RUN_ID, gateway_record, throughput_record
 
 FLAT = (20.0,) * 20
@@ -37,28 +38,8 @@ def document(entries: Iterable[Entry], study: str = "esp32-tcpip") -> Document:
     return documents_of(load_study(study), list(entries), RUN_ID)[0]
 
 
-def table(shown: Document, table_id: str) -> Table:
-    found = [one for section in shown.sections for one in section.tables if one.id == table_id]
-    assert found, f"there is no table {table_id}"
-    return found[0]
-
-
-def row(shown: Document, table_id: str, label: str) -> tuple[str, ...]:
-    return next(cells for cells in table(shown, table_id).rows if cells[0] == label)
-
-
-def data(shown: Document, table_id: str, **wanted: object) -> Mapping[str, Any]:
-    rows = table(shown, table_id).data
-    return next(one for one in rows if all(one[key] == value for key, value in wanted.items()))
-
-
 def answers(shown: Document) -> str:
     return "\n".join(shown.said(one) for section in shown.sections for one in section.answers)
-
-
-def claim(shown: Document, claim_id: str) -> tuple[str, str]:
-    found = data(shown, "claims", claim=claim_id)
-    return str(found["verdict"]), str(found["reason"])
 
 
 def ramp(low: float, high: float, count: int = 20) -> list[float]:
@@ -175,20 +156,10 @@ def test_a_baseline_has_nothing_set(changed: str) -> None:
 # esp32-tcpip
 
 
-def test_a_baseline_stands_beside_the_published_value() -> None:
-    """Published, corrected where there is a correction, the published way, our mean with n and boots."""
-    records = [steady(20.0, role="client", turn=turn, boot_index=turn % 2) for turn in (0, 1, 2)]
-    shown = row(document(records), "baseline", "TCP TX")
-    assert shown[1:3] == ("49.64", "–")
-    assert shown[3].endswith("(3)")
-    assert shown[4].startswith("20.00 [")
-    assert shown[-2:] == ("60", "2")
-
-
 def test_udp_received_at_iperfs_own_rate_is_called_what_it_is() -> None:
     """1.07 Mbit/s is the sender's choice: the row has no corrected value, and says why."""
     shown = document([steady(1.05, protocol="udp", role="server")])
-    assert row(shown, "baseline", "UDP RX")[1:3] == ("1.07", "see note")
+    assert cells(shown, "baseline", "UDP RX")[1:3] == ("1.07", "see note")
     notes = " ".join(table(shown, "baseline").notes)
     assert "-b does not say otherwise" in notes
     assert "see the ramp" in notes
@@ -205,7 +176,7 @@ def test_a_missing_case_leaves_its_row_and_says_why() -> None:
     case = throughput_record(FLAT, role="server").case_id
     fault = Fault("", "rig", 3, "iperf did not start", "v1", case)
     shown = document([steady(20.0), fault])
-    assert row(shown, "baseline", "TCP RX")[3] == "not measured"
+    assert cells(shown, "baseline", "TCP RX")[3] == "not measured"
     notes = " ".join(table(shown, "baseline").notes)
     assert "TCP RX was not measured: iperf did not start." in notes
     assert "UDP RX was not measured: the run's suite has no such case." in notes
@@ -218,8 +189,8 @@ def test_a_missing_case_leaves_its_row_and_says_why() -> None:
 def test_a_lost_table_is_called_lost_and_shows_what_we_measured() -> None:
     """A row for each size that was measured; without any, one row that says so."""
     shown = document([steady(20.0), steady(5.0, role="server", peer_window_bytes=5760)])
-    assert row(shown, "window-receive", "5,760 B")[1] == "lost"
-    assert row(shown, "window-send", "any size")[1:3] == ("lost", "not measured")
+    assert cells(shown, "window-receive", "5,760 B")[1] == "lost"
+    assert cells(shown, "window-send", "any size")[1:3] == ("lost", "not measured")
     notes = " ".join(table(shown, "window-receive").notes)
     assert "Lost: the table was a picture" in notes
     assert "-W is not the window option" in notes
@@ -319,7 +290,7 @@ def test_a_rate_whose_end_is_not_known_is_shown_at_both() -> None:
     whole = {"sent_bytes": 2_500_000, "received_bytes": 1_250_000, "whole_us": 1_000_000}
     record = steady(10.0, protocol="udp", role="client", rate_kbps=100000, peer=whole)
     shown = document([record])
-    assert row(shown, "baseline", "UDP TX")[3] == "sent 20.00, received 10.00 (1)"
+    assert cells(shown, "baseline", "UDP TX")[3] == "sent 20.00, received 10.00 (1)"
     assert "does not say which end was read" in " ".join(table(shown, "baseline").notes)
 
 
@@ -338,9 +309,9 @@ def test_the_ramp_has_offered_sent_received_and_lost() -> None:
     records = [steady(20.0, protocol="udp", role="server", rate_kbps=40000, lost=45)]
     step = data(document(records), "ramp", direction="RX")
     assert (step["offered_mbps"], step["lost"], step["expected"]) == (40.0, 900, 2000)
-    assert row(document(records), "ramp", "RX")[4].startswith("45.0 % [43.")
+    assert cells(document(records), "ramp", "RX")[4].startswith("45.0 % [43.")
     own = document([steady(1.05, protocol="udp", role="server")])
-    assert row(own, "ramp", "RX")[1] == "1.05 (own)"
+    assert cells(own, "ramp", "RX")[1] == "1.05 (own)"
 
 
 def test_what_the_board_sent_counts_by_the_time_that_it_was_sending() -> None:
@@ -353,10 +324,10 @@ def test_what_the_board_sent_counts_by_the_time_that_it_was_sending() -> None:
         device={"sent_us": 3_000_000},
     )
     shown = document([record])
-    assert row(shown, "ramp", "TX")[1:3] == ("40.00", "40.00")
-    assert row(shown, "baseline", "UDP TX")[3].startswith("sent 40.00, received 26.83")
+    assert cells(shown, "ramp", "TX")[1:3] == ("40.00", "40.00")
+    assert cells(shown, "baseline", "UDP TX")[3].startswith("sent 40.00, received 26.83")
     received = replace(record, parameters={**record.parameters, "role": "server"})
-    assert row(document([received]), "ramp", "RX")[2] == "36.59"
+    assert cells(document([received]), "ramp", "RX")[2] == "36.59"
 
 
 def test_one_burst_of_loss_proves_nothing_and_the_hosts_own_is_told() -> None:
@@ -365,7 +336,7 @@ def test_one_burst_of_loss_proves_nothing_and_the_hosts_own_is_told() -> None:
     losses = tuple(40 if index == 7 else 0 for index in range(record.rows))
     shown = document([replace(record, columns={**record.columns, "lost_count": losses})])
     assert data(shown, "ramp", direction="TX")["lost"] == 40
-    low = re.search(r"\[(.*),", row(shown, "ramp", "TX")[4])
+    low = re.search(r"\[(.*),", cells(shown, "ramp", "TX")[4])
     assert low
     assert float(low[1]) < 0.1
     assert "TX at 5.00 Mbit/s: 38 of the lost datagrams passed" in " ".join(table(shown, "ramp").notes)
@@ -383,9 +354,9 @@ def test_headers_are_set_beside_what_the_capture_counts() -> None:
     """960 published and by its formula, 1280 right, 34 × 52 with timestamps; 32 × 52 = 1664 captured."""
     counted = {"capture_segments_count": 32, "capture_payload_bytes": 5000, "capture_header_bytes": 32 * 52}
     shown = document([throughput_record(FLAT, peer_mss_bytes=160, amount_bytes=5000, peer=counted)])
-    cells = row(shown, "overhead", "packages of 200 B")
-    assert cells[1:] == ("960", "960", "1,280", "1,768", "1,664", "52", "156.2")
-    assert row(shown, "overhead", "packages of 1400 B")[5] == "not measured"
+    row = cells(shown, "overhead", "packages of 200 B")
+    assert row[1:] == ("960", "960", "1,280", "1,768", "1,664", "52", "156.2")
+    assert cells(shown, "overhead", "packages of 1400 B")[5] == "not measured"
 
 
 def test_cycles_are_told_of_a_chip_only() -> None:
@@ -408,10 +379,10 @@ def test_cycles_are_told_of_a_chip_only() -> None:
 def test_applications_are_measured_against_what_95_percent_of_the_intervals_reach() -> None:
     """Of intervals from 10 to 20 Mbit/s 95 % reach 10.5: a 4K stream of 15 does not fit, 1080p twice."""
     shown = document([throughput_record(ramp(10.0, 20.0, 101), role="server")])
-    assert row(shown, "applications", "video, 4K")[3:] == ("fits 3 times", "does not fit")
-    assert row(shown, "applications", "video, 1080p")[4] == "fits 2 times"
-    assert row(shown, "applications", "firmware update of 1 MB")[4] == "0.762 s"
-    assert row(shown, "applications", "sensor messages of up to 160 B")[3:] == ("up to 6,758 a second", "–")
+    assert cells(shown, "applications", "video, 4K")[3:] == ("fits 3 times", "does not fit")
+    assert cells(shown, "applications", "video, 1080p")[4] == "fits 2 times"
+    assert cells(shown, "applications", "firmware update of 1 MB")[4] == "0.762 s"
+    assert cells(shown, "applications", "sensor messages of up to 160 B")[3:] == ("up to 6,758 a second", "–")
 
 
 # mqtt-http-rtt
@@ -423,11 +394,11 @@ def test_a_phase_stands_beside_the_published_mean() -> None:
     """Their way: the first run's mean of whole ms over two clocks, half the rtt here; ours: the rtt."""
     records = [gateway_record(RTT, boot_index=boot) for boot in range(2)]
     shown = document(records, "mqtt-http-rtt")
-    cells = row(shown, "phases", "baseline, phase 1")
+    row = cells(shown, "phases", "baseline, phase 1")
     # payload: 10, 5, 5, 5, 5 ms
-    assert cells[1:5] == ("9.6", "single", "6.00", "10.40 [10.00, 20.00]")
-    assert cells[-2:] == ("10", "2")
-    assert row(shown, "phases", "tight, phase 2")[2] == "not measured"
+    assert row[1:5] == ("9.6", "single", "6.00", "10.40 [10.00, 20.00]")
+    assert row[-2:] == ("10", "2")
+    assert cells(shown, "phases", "tight, phase 2")[2] == "not measured"
 
 
 def test_orders_and_settings_are_never_mixed() -> None:
@@ -460,12 +431,12 @@ def test_phases_of_other_lengths_are_apart() -> None:
 def test_timeouts_are_rows_and_slower_than_all_others() -> None:
     """One of ten as published beside its share; where most requests are late the median is a timeout."""
     shown = document([gateway_record(RTT, timeouts=[(1, 2)])], "mqtt-http-rtt")
-    cells = row(shown, "timeouts", "baseline")
-    assert cells[1:4] == ("0 of 10", "single", "1 of 10")
-    assert cells[4].startswith("10.0 % [0.")
+    row = cells(shown, "timeouts", "baseline")
+    assert row[1:4] == ("0 of 10", "single", "1 of 10")
+    assert row[4].startswith("10.0 % [0.")
     late = [(1, read) for read in (2, 3, 4)]
     shown = document([gateway_record(RTT, timeouts=late)], "mqtt-http-rtt")
-    assert row(shown, "phases", "baseline, phase 1")[4].startswith("timeout [")
+    assert cells(shown, "phases", "baseline, phase 1")[4].startswith("timeout [")
 
 
 def test_requests_that_failed_are_not_called_timeouts() -> None:
@@ -473,12 +444,12 @@ def test_requests_that_failed_are_not_called_timeouts() -> None:
     record = gateway_record(RTT)
     refused = replace(record, columns={**record.columns, "outcome": (2,) * record.rows})
     shown = document([refused], "mqtt-http-rtt")
-    assert row(shown, "phases", "baseline, phase 1")[4] == "failed"
-    cells = row(shown, "timeouts", "baseline")
-    assert (cells[3], cells[5]) == ("0 of 10", "10")
+    assert cells(shown, "phases", "baseline, phase 1")[4] == "failed"
+    row = cells(shown, "timeouts", "baseline")
+    assert (row[3], row[5]) == ("0 of 10", "10")
     mixed = replace(record, columns={**record.columns, "outcome": (1, 2) * (record.rows // 2)})
     shown = document([mixed], "mqtt-http-rtt")
-    assert row(shown, "phases", "baseline, phase 1")[4] == "failed or timeout"
+    assert cells(shown, "phases", "baseline, phase 1")[4] == "failed or timeout"
 
 
 def test_figures_are_written_in_one_way() -> None:
@@ -486,7 +457,7 @@ def test_figures_are_written_in_one_way() -> None:
     assert [number(value) for value in (-0.0001, -0.0, 0.0, -0.5)] == ["0.00", "0.00", "0.00", "-0.5"]
     counted = {"capture_segments_count": 8, "capture_payload_bytes": 1280, "capture_header_bytes": 8 * 52}
     shown = document([throughput_record(FLAT, peer_mss_bytes=160, amount_bytes=5000, peer=counted)])
-    assert row(shown, "overhead", "packages of 200 B")[6:] == ("52", "160")
+    assert cells(shown, "overhead", "packages of 200 B")[6:] == ("52", "160")
 
 
 def cold(tls_us: int) -> Document:

@@ -29,6 +29,8 @@ from hil.reports.studies.freertos_multicore.cycles import (
     stretches_of,
 )
 from hil.reports.studies.page import render_chart
+from tests.reports import study_pages
+from tests.reports.study_pages import claim, data
 from tests.reports.study_records import BEHIND_US, MHZ, RUN_ID, period_record, switch_record
 
 STUDY = load_study("freertos-multicore")
@@ -42,17 +44,7 @@ def document(*records: Entry) -> Document:
 
 
 def table(shown: Document, table_id: str) -> Sequence[Mapping[str, Any]]:
-    (found,) = [one for part in shown.sections for one in part.tables if one.id == table_id]
-    return found.data
-
-
-def line(shown: Document, table_id: str, key: str, value: str) -> Mapping[str, Any]:
-    return next(one for one in table(shown, table_id) if one[key] == value)
-
-
-def claim(shown: Document, name: str) -> tuple[str, str]:
-    found = line(shown, "claims", "claim", name)
-    return str(found["verdict"]), str(found["reason"])
+    return study_pages.table(shown, table_id).data
 
 
 def everything(kind: Any = "virtual", behind_us: float = BEHIND_US) -> list[RunRecord]:
@@ -104,7 +96,7 @@ def test_the_offset_reaches_no_other_clock() -> None:
             assert one["ours"]["corrected"] == other["ours"]["corrected"]
         clocks = (table(with_it, f"{name}-clocks"), table(without, f"{name}-clocks"))
         assert clocks[0][1:] == clocks[1][1:]
-    found = line(with_it, "switch-cross-core-clocks", "clock", "raw")
+    found = data(with_it, "switch-cross-core-clocks", clock="raw")
     assert found["p50"]["value"] == pytest.approx(BEHIND_US + 16.2)
 
 
@@ -196,11 +188,11 @@ def test_what_was_planted_is_marked_and_only_on_a_virtual_board() -> None:
         assert any(part in text for text in marked), part
     for name in ("switch-190-ms", "period-seconds", "load-explains"):
         assert BY_CONSTRUCTION in claim(virtual, name)[1]
-    assert line(virtual, "switch-cross-core-clocks", "clock", "raw")["by_construction"]
-    assert not line(virtual, "switch-same-core-clocks", "clock", "raw")["by_construction"]
+    assert data(virtual, "switch-cross-core-clocks", clock="raw")["by_construction"]
+    assert not data(virtual, "switch-same-core-clocks", clock="raw")["by_construction"]
     everywhere = [*words(physical), *(remark for part in physical.sections for remark in part.remarks)]
     assert not [text for text in everywhere if "by construction" in text.lower()]
-    assert not line(physical, "switch-cross-core-clocks", "clock", "raw")["by_construction"]
+    assert not data(physical, "switch-cross-core-clocks", clock="raw")["by_construction"]
 
 
 def test_the_claims_fall_with_the_artefact() -> None:
@@ -251,15 +243,6 @@ def test_a_task_that_never_moved_says_nothing_of_moving() -> None:
 def test_whether_all_values_are_equal_takes_enough_of_them(took_us: Sequence[float], verdict: str) -> None:
     """Sixty equal ones do not show that 99 of 100 are."""
     assert claim(document(switch_record(took_us)), "minimum-variance")[0] == verdict
-
-
-def test_the_clocks_cost_stands_beside_the_published() -> None:
-    """One tick of granularity and 4.5 µs for the give; each placement has its own row."""
-    shown = document(*everything())
-    assert [row["values"] for row in table(shown, "granularity")] == [[1.0, 1.0], [1.0, 1.0]]
-    gives = table(shown, "give")
-    assert [row["placement"] for row in gives] == ["same", "cross"]
-    assert gives[0]["p50_us"]["value"] == pytest.approx(4.5)
 
 
 def test_a_record_without_a_calibration_is_not_taken_for_one_with_none() -> None:

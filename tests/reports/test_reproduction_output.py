@@ -161,15 +161,6 @@ def test_the_json_holds_every_table_in_numbers(written: tuple[Path, list[Documen
 
 
 @pytest.mark.slow
-def test_espressifs_figures_are_shown_and_not_judged(finished: tuple[RunDirectory, Reporting]) -> None:
-    """Beside a virtual board in words: no verdict is possible."""
-    shown = printed(finished[1].documents)
-    assert "no verdict against these tables is possible" in re.sub(r"\s+", " ", shown)
-    assert re.search(r"ESP32-S3 +88 +98 +73 +83", shown)
-    assert re.search(r"RX prior +34 +18 +145\.5 +48\.5 +39\.9", shown)
-
-
-@pytest.mark.slow
 def test_a_run_of_a_studys_suite_ends_with_its_reproduction(
     out: Path, finished: tuple[RunDirectory, Reporting]
 ) -> None:

@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,12 +12,14 @@ from hil.base.errors import ConfigError
 from hil.model import Entry
 from hil.reports.studies.build import documents_of
 from hil.reports.studies.declaration import load_study, study_files
-from hil.reports.studies.document import Document, Table
+from hil.reports.studies.document import Document
 from hil.reports.studies.mqtt_qos.study import expected_ms
 from hil.reports.studies.records import size_text
 from hil.thresholds import load_all
 from tests.make_records import THRESHOLDS_ROOT
 from tests.reports.qos_records import RUN_ID, delivery_record, echo_record, left_out, reconnect_record
+from tests.reports.study_pages import cells, data
+from tests.reports.study_pages import table as shown
 
 BENCHES = load_all(THRESHOLDS_ROOT)
 STUDY = load_study("mqtt-qos", benches=BENCHES)
@@ -29,24 +29,8 @@ def document(*records: Entry) -> Document:
     return documents_of(STUDY, list(records), RUN_ID)[0]
 
 
-def shown(found: Document, table_id: str) -> Table:
-    (table,) = [one for part in found.sections for one in part.tables if one.id == table_id]
-    return table
-
-
 def table_ids(found: Document) -> set[str]:
     return {one.id for part in found.sections for one in part.tables}
-
-
-def data(found: Document, table_id: str, **wanted: Any) -> Mapping[str, Any]:
-    (row,) = [
-        row for row in shown(found, table_id).data if all(row[key] == value for key, value in wanted.items())
-    ]
-    return row
-
-
-def cells(found: Document, table_id: str, label: str) -> Sequence[str]:
-    return next(row for row in shown(found, table_id).rows if row[0] == label)
 
 
 def test_the_file_has_what_was_published() -> None:
@@ -305,16 +289,6 @@ def test_what_a_connection_costs() -> None:
     assert "TLS handshake" not in rows
 
 
-def test_bundling_by_switch_and_direction() -> None:
-    """Counts are summed, the most is the most; the board's own direction first."""
-    counts = {"publishes_count": 700, "publish_segments_count": 100, "publishes_per_segment_max": 7}
-    up = {f"ap_up_{name}": value for name, value in counts.items()}
-    found = document(echo_record([1] * 9, qos=0, nodelay=0, broker_nodelay=0, peer=up))
-    (row,) = shown(found, "bundling").data
-    assert (row["qos"], row["nodelay"], row["way"]) == (0, "off / off", "board → broker")
-    assert (row["publishes"], row["segments"], row["publishes_max"]) == (700, 100, 7)
-
-
 def test_lost_packets_of_a_connect() -> None:
     """A few outages one by one; those that never recovered are counted."""
     found = document(
@@ -363,12 +337,6 @@ def test_a_run_of_deliveries_alone_says_what_is_missing() -> None:
     found = document(delivery_record(10, fault="stall"), echo_record([1] * 9, qos=2, loss_up_ppm=1))
     assert all(row[3] == "not measured" for row in shown(found, "payload").rows)
     assert any("the run's suite has no such case" in note for note in shown(found, "payload").notes)
-
-
-def test_the_echo_is_named() -> None:
-    """What sends the messages back, with its version and TCP_NODELAY, stands above the first table."""
-    remark, _their_way = document(echo_record([1] * 9)).sections[0].remarks
-    assert "host: paho-mqtt 2.2.0, TCP_NODELAY" in remark
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -12,11 +12,12 @@ from hil.model import Entry, Fault, NotRun, RunRecord
 from hil.network.dissect.symptoms import SYMPTOMS
 from hil.reports.studies.build import documents_of
 from hil.reports.studies.declaration import load_study
-from hil.reports.studies.document import Document, Table
+from hil.reports.studies.document import Document
 from hil.reports.studies.rtos_mqtt.losses import Burst, bursts_of, poisson_interval
 from hil.reports.studies.rtos_mqtt.messages import boot_mean, called, difference, messages_of
 from hil.reports.studies.rtos_mqtt.publish import their_mean_ms
 from tests.reports.study_delivery import delivery_record
+from tests.reports.study_pages import cells, data, table
 from tests.reports.study_records import RUN_ID
 
 STUDY = load_study("rtos-mqtt")
@@ -26,20 +27,6 @@ BESIDE = {"producer_core": "1", "publisher_core": "0"}
 
 def document(*entries: Entry) -> Document:
     return documents_of(STUDY, list(entries), RUN_ID)[0]
-
-
-def table(shown: Document, table_id: str) -> Table:
-    found = [one for part in shown.sections for one in part.tables if one.id == table_id]
-    assert found, f"there is no table {table_id}"
-    return found[0]
-
-
-def line(shown: Document, table_id: str, key: str, value: object) -> Mapping[str, Any]:
-    return next(one for one in table(shown, table_id).data if one[key] == value)
-
-
-def cells(shown: Document, table_id: str, label: str) -> tuple[str, ...]:
-    return next(row for row in table(shown, table_id).rows if row[0] == label)
 
 
 def answers(shown: Document, start: str) -> str:
@@ -74,7 +61,7 @@ def test_their_way_is_of_one_run_and_of_what_succeeded() -> None:
 def test_a_publish_stands_beside_the_published_value() -> None:
     """Published, their way, the mean of the boots' means of the call alone, n, boots, lost."""
     records = boots([[1000] * 8, [2000] * 8], transport="tls", owners={3: 3}, **APART)
-    found = line(document(*records), "publish", "label", "4: TLS, sensor 0, MQTT 1")
+    found = data(document(*records), "publish", label="4: TLS, sensor 0, MQTT 1")
     assert (found["published"], found["ours"], found["boots"], found["lost"]) == (3.44, "50/s", 2, 2)
     assert found["mean"]["value"] == pytest.approx(1.5)
     assert found["their_way"] == 1.0  # 0.1 + 1.05 ms in the first boot
@@ -117,25 +104,25 @@ def test_a_missing_case_leaves_its_row_and_says_why() -> None:
 def test_the_number_is_held_against_duration_times_rate() -> None:
     """Fifty planned in a second, of which the last two were overruns: 48 a second, more than 2 % off."""
     late = delivery_record([50] * 50, outcomes={48: 4, 49: 4}, owners={48: 1, 49: 1})
-    found = line(document(late), "publishes", "label", "1: plain, unpinned")
+    found = data(document(late), "publishes", label="1: plain, unpinned")
     assert (found["published"], found["planned"], found["handed_over"], found["overruns"]) == (619, 50, 48, 2)
     assert (found["corrected"], found["arrived"]) == ("2.06 a second", 48)
     assert found["a_second"] == pytest.approx(48)
     assert found["planned_a_second"] == pytest.approx(50)
     assert cells(document(late), "publishes", "1: plain, unpinned")[-2:] == ("yes", "48")
     slow = delivery_record([50] * 50, late_us=100_000)  # the last is sent 100 ms late: 50 in 1.10 s
-    assert line(document(slow), "publishes", "label", "1: plain, unpinned")["a_second"] < 46
+    assert data(document(slow), "publishes", label="1: plain, unpinned")["a_second"] < 46
     assert cells(document(delivery_record([50] * 50)), "publishes", "1: plain, unpinned")[-2] == "no"
 
 
 def test_the_warm_up_is_in_no_figure() -> None:
     """Of ten messages two are the warm-up; of the other eight one is lost, though the ledger counts two."""
     record = delivery_record([9000] * 2 + [100] * 8, warmup_rows=2, owners={0: 3, 5: 3})
-    found = line(document(record), "publish", "label", "1: plain, unpinned")
+    found = data(document(record), "publish", label="1: plain, unpinned")
     assert (found["mean"]["n"], found["mean"]["value"], found["lost"]) == (8, pytest.approx(0.1), 1)
-    count = line(document(record), "publishes", "label", "1: plain, unpinned")
+    count = data(document(record), "publishes", label="1: plain, unpinned")
     assert (count["planned"], count["arrived"]) == (8, 7)
-    assert line(document(record), "losses", "case", "all on the rack's air")["lost"] == 2
+    assert data(document(record), "losses", case="all on the rack's air")["lost"] == 2
 
 
 # what things cost
@@ -169,9 +156,9 @@ def test_tls_and_cores_are_subtracted_case_by_case() -> None:
         *boots([[150] * 20] * 2, mutex_us=40, **APART),
     ]
     shown = document(*records)
-    tls = line(shown, "tls-cost", "label", "TLS, unpinned")
+    tls = data(shown, "tls-cost", label="TLS, unpinned")
     assert (tls["published"], tls["mean"]["value"], tls["p50"]) == (-1460, 90, 90)
-    cores = line(shown, "cores", "label", "plain: sensor 0, MQTT 1, less unpinned")
+    cores = data(shown, "cores", label="plain: sensor 0, MQTT 1, less unpinned")
     assert (cores["published"], cores["call"]["value"], cores["whole"]["value"]) == (14_500, 50, 70)
     assert len(table(shown, "cores").rows) == 1
 
@@ -206,10 +193,10 @@ def burst(boot: int, nodelay: int, segments: int, broker_nodelay: int = 1) -> Ru
 def test_publishes_a_segment_are_told_by_who_has_nagle_on() -> None:
     """40 publishes in 10 and in 8 segments are 4 and 5 a segment; TCP_NODELAY leaves 3.5 fewer."""
     shown = document(burst(0, 0, 10), burst(1, 0, 8), burst(0, 1, 40), burst(1, 1, 40))
-    off, on = (line(shown, "bursts", "case", f"{switch}, on, on") for switch in ("off", "on"))
+    off, on = (data(shown, "bursts", case=f"{switch}, on, on") for switch in ("off", "on"))
     assert (off["up_per_segment"]["value"], off["up_most"], off["boots"]) == (4.5, 6, 2)
     assert (on["up_per_segment"]["value"], on["down_per_segment"]["value"]) == (1, 1)
-    assert line(shown, "nodelay", "who", "board")["fewer"]["value"] == pytest.approx(3.5)
+    assert data(shown, "nodelay", who="board")["fewer"]["value"] == pytest.approx(3.5)
     said = answers(shown, "Can bursts")
     assert "From the board: with Nagle's algorithm 4.50 [" in said
     assert "(up to 6), without it 1.00 [" in said
@@ -241,10 +228,10 @@ def test_losses_stand_under_their_owner() -> None:
         "plain, unpinned, 50/s, hotspot",
         "plain, unpinned, 50/s, cut",
     ]
-    cut = line(shown, "losses", "case", "plain, unpinned, 50/s, cut")
+    cut = data(shown, "losses", case="plain, unpinned, 50/s, cut")
     assert (cut["sent"], cut["arrived"], cut["lost"]) == (20, 16, 4)
     assert (cut["device_call"], cut["device_tcp"], cut["access_point"]) == (2, 2, 0)
-    assert line(shown, "losses", "case", "plain, unpinned, 50/s, hotspot")["undetermined"] == 1
+    assert data(shown, "losses", case="plain, unpinned, 50/s, hotspot")["undetermined"] == 1
     assert "plain, unpinned, 50/s, cut: 1.50 s" in " ".join(table(shown, "losses").notes)
     said = answers(shown, "How can one tell")
     assert "2 of 20 messages" not in said
@@ -267,8 +254,8 @@ def test_gaps_are_of_cases_that_publish_more_often_than_that() -> None:
         delivery_record([50] * 3001),
     ]
     shown = document(*records)
-    assert line(shown, "gaps", "case", "on the rack's air")["gaps_over_1s"] == 0
-    found = line(shown, "gaps", "case", "plain, unpinned, 10/s, hotspot")
+    assert data(shown, "gaps", case="on the rack's air")["gaps_over_1s"] == 0
+    found = data(shown, "gaps", case="plain, unpinned, 10/s, hotspot")
     assert (found["gaps_over_1s"], found["a_minute"]["value"], found["longest_us"]) == (2, 2.0, 2_300_000)
 
 

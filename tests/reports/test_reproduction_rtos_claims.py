@@ -14,6 +14,7 @@ from hil.reports.studies.claims import CONTRADICTED, NOT_OF_A_CHIP, SUPPORTED, U
 from hil.reports.studies.declaration import load_study
 from hil.reports.studies.document import Document
 from tests.reports.study_delivery import delivery_record
+from tests.reports.study_pages import claim
 from tests.reports.study_records import RUN_ID
 
 STUDY = load_study("rtos-mqtt")
@@ -29,12 +30,7 @@ def document(records: Sequence[RunRecord]) -> Document:
 
 
 def finding(records: Sequence[RunRecord], name: str) -> tuple[str, str]:
-    tables = [one for part in document(records).sections for one in part.tables]
-    rows: list[Mapping[str, Any]] = [
-        row for one in tables if one.id in ("claims", "recommendations") for row in one.data
-    ]
-    found = next(row for row in rows if row["claim"] == name)
-    return str(found["verdict"]), str(found["reason"])
+    return claim(document(records), name)
 
 
 def over(call_us: Sequence[int], count: int = 20, **changes: Any) -> Records:
@@ -208,11 +204,3 @@ def test_planted_losses_say_nothing_of_the_network() -> None:
     planted = lost(3, 10, fault="blackout")
     assert finding(planted, "network-loses") == (UNDECIDED, "without a planted fault no message was lost")
     assert finding(planted, "log-results")[0] == CONTRADICTED
-
-
-def test_recommendations_have_a_table_of_their_own() -> None:
-    """Every claim of the file is in one of the two, once."""
-    tables = {one.id: one for part in document(over(FAST)).sections for one in part.tables}
-    shown = [row["claim"] for name in ("claims", "recommendations") for row in tables[name].data]
-    assert shown == [claim.id for claim in STUDY.claims]
-    assert len(tables["recommendations"].rows) == 5
