@@ -22,7 +22,7 @@ from hil.reports.studies.freertos_multicore import study as multicore
 from hil.reports.studies.mqtt_http_rtt import study as http_rtt
 from hil.reports.studies.mqtt_qos import study as qos
 from hil.reports.studies.page import render_page
-from hil.reports.studies.records import BoardRun, boards_of_run, fact
+from hil.reports.studies.records import BoardRun, boards_of_run, facts
 from hil.reports.studies.rtos_mqtt import study as rtos
 from hil.reports.studies.sections import Parts, sections_of
 from hil.reports.studies.text import render_markdown
@@ -68,20 +68,16 @@ def _profile(point: object) -> str:
 
 def _figures(records: Sequence[RunRecord], way: str) -> str:
     """Return least and median delay over the cases, queues included, and the share of frames lost."""
-    least, middle = (_facts(records, f"{way}_delay_{name}_us") for name in ("min", "p50"))
-    read = sum(_facts(records, f"{way}_read_frames"))
-    lost = sum(sum(_facts(records, f"{way}_drop_{name}")) for name in _LOSSES)
-    full = sum(_facts(records, f"{way}_drop_queue"))
+    least, middle = (facts(records, f"{way}_delay_{name}_us", "air") for name in ("min", "p50"))
+    read = sum(facts(records, f"{way}_read_frames", "air"))
+    lost = sum(sum(facts(records, f"{way}_drop_{name}", "air")) for name in _LOSSES)
+    full = sum(facts(records, f"{way}_drop_queue", "air"))
     if not least or not middle or not read:
         return ""
     delay = (
         f"{number(min(least) / 1000)} ms or more, p50 {number(quantile(middle, 0.5) / 1000)} ms with queues"
     )
     return f"{delay}, {percent(lost / read)} lost, {percent(full / read)} dropped by a full queue"
-
-
-def _facts(records: Sequence[RunRecord], name: str) -> list[float]:
-    return [value for record in records if (value := fact(record, "air", name)) is not None]
 
 
 JSON_SCHEMA = 1

@@ -83,8 +83,8 @@ def test_a_row_adds_to_what_its_table_compares_with(tmp_path: Path) -> None:
         ),
         (
             "check: tx-exceeds-rx",
-            "test: {of: rates, statistic: mean, above: 0, besides: 1}",
-            ["small.yaml:21: unknown key 'besides'"],
+            "test: {of: rates, statistic: mean, below: 0, at_most: 1}",
+            ["small.yaml:21: unknown key 'at_most'"],
         ),
         ("check: tx-exceeds-rx", "check: by-fact", ["small.yaml:21: ", "needs a 'remark'"]),
         ("role: client}", "role: client}, samples: {phase: 1}", ["small.yaml:19: ", "Known columns: none"]),

@@ -313,9 +313,12 @@ class _Reader:
         (relation, *more) = [name for name in RELATIONS if name in node] or [""]
         if not relation or more or bool(at) != bool(over):
             raise node.error("", f"a test has one of {', '.join(RELATIONS)}; and 'over' goes with 'at'.")
-        bound, most = node.number(relation), node.number("at_most", default=math.inf)
-        least = bound if relation in ("rises", "above") else -math.inf
-        most = most if relation in ("rises", "above") else -bound if relation == "falls" else bound
+        if select.samples:
+            raise node.error("samples", "a test takes whole records, not samples of them.")
+        least, most = -math.inf, node.number(relation)
+        if relation in ("rises", "above"):
+            least, most = most, node.number("at_most", default=math.inf)
+        most = -most if relation == "falls" else most
         ends, chip = (node.boolean(key, default=False) for key in ("ends", "chip"))
         name = node.text("statistic")
         return ClaimTest(name, select, tuple(each), tuple(over), at, relation, least, most, ends, chip)
