@@ -22,6 +22,8 @@ _MOST_REMARKS = 8  # runs of ours come to three; nothing else cuts them
 _MOST_TITLE = 72  # characters of a commit's title, and of its author
 _MOST_AUTHOR = 40
 _MOST_OF_A_SENTENCE = 2_000  # characters
+_MOST_OF_A_HEADING = 120
+_MOST_OF_A_MARK = 60
 _MOST_BOARDS = 8
 _LEFT_OUT = ("boards", "limits")  # parts that a reviewer has in the report
 
@@ -46,9 +48,10 @@ def render(facts: Facts, most: int = CHARACTERS["comment"]) -> str:
     blocks = [
         *_head(facts, quiet=quiet),
         *_attempts(facts),
-        *(
-            Block(f"Next: {written(step)}")
-            for step in dict.fromkeys(step for leg in legs for step in leg.steps)
+        Block(
+            "",
+            tuple(dict.fromkeys(f"Next: {written(step)}" for leg in legs for step in leg.steps)),
+            noun="step",
         ),
         *_blocks([*ours, *(part for part in parts if part.name in FIRST)]),
         *_remarks(legs),
@@ -59,7 +62,7 @@ def render(facts: Facts, most: int = CHARACTERS["comment"]) -> str:
 
 
 def _blocks(parts: Iterable[Part]) -> list[Block]:
-    return [block_of(part, "**{}**") for part in parts if part.body]
+    return [block_of(part, "**{}**", _MOST_OF_A_HEADING) for part in parts if part.body]
 
 
 def _lines(heading: str, lines: Iterable[Words], noun: str) -> Part:
@@ -110,7 +113,7 @@ def _head(facts: Facts, *, quiet: bool) -> Iterator[Block]:
     """Yield the banner of the leg that decides; a pass without a change is one line."""
     measured = [leg for leg in facts.legs if not leg.reason]
     said = markdown(facts.said, _MOST_OF_A_SENTENCE)
-    others = " · ".join(f"{code(leg.name)} {markdown(mark(leg))}" for leg in measured)
+    others = " · ".join(f"{code(leg.name)} {markdown(mark(leg), _MOST_OF_A_MARK)}" for leg in measured)
     if not measured and quiet:
         yield Block(f"{_nothing_words(facts)} {_commits(facts)}.")
     elif quiet:

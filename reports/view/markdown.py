@@ -59,10 +59,13 @@ class Block:
         return f"<details><summary>{self.title}</summary>\n\n{body}\n\n</details>" if self.title else body
 
 
-def block_of(part: Part, heading: str = "## {}") -> Block:
-    """Return a part as a block; ``heading`` is the form of what is not folded."""
-    title = untrusted.title(plain(part.heading), MOST_CHARACTERS) if part.folded else ""
-    head = "" if part.folded else f"{heading.format(written(part.heading))}\n"
+def block_of(part: Part, heading: str = "## {}", most: int = MOST_CHARACTERS) -> Block:
+    """Return a part as a block; ``heading`` is the form of what is not folded.
+
+    A heading has at most ``most`` characters, for it is not cut with the rows.
+    """
+    title = untrusted.title(plain(part.heading), most) if part.folded else ""
+    head = "" if part.folded else f"{heading.format(written(part.heading, most))}\n"
     if isinstance(part.body, Table):
         rules = ["---" if n < part.body.left else "---:" for n in range(len(part.body.head))]
         head = "\n".join(filter(None, (head, row(part.body.head), row(rules))))

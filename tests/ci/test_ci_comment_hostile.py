@@ -210,6 +210,21 @@ def test_a_long_page_is_cut_between_rows(tmp_path: Path) -> None:
     assert all(line.endswith("|") for line in page.splitlines() if line.startswith("|"))
 
 
+def test_a_long_name_in_a_heading_is_cut(tmp_path: Path) -> None:
+    """What stands above rows and titles is short, so that a page of any target keeps its length."""
+    leave_all(tmp_path, effect=0.18, latency_ms=60.0)
+
+    def poison(stored: dict[str, Any]) -> None:
+        for item in (*stored["series"], *stored["compared"]):
+            item["target"] = "*" * 5_000
+
+    for run in (tmp_path / "legs").glob("*/*/"):
+        change_verdict(run, poison)
+    page = page_of(tmp_path, 20_000)
+    assert len(page) <= 20_000
+    assert page.count("<details>") == page.count("</details>")
+
+
 def test_nothing_to_measure_is_one_line(tmp_path: Path) -> None:
     """Only documentation changed: the reason, no heading, no table that is open."""
     plan = a_plan(files=["README.md"], compare=True)
