@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hil.base.units import find_unit, format_value, format_values
 from hil.gate.words.comparisons import share
 from hil.model import BoardEffect, ComparedSeries, Verdict
 
 _WIDEST = 2.0  # of a relative interval: 200 %
-_SIGNS = {"regressed": "✗", "improved": "↑", "pass": "✓", "undecided": "?", "no-baseline": "–"}
 _ORDER = ("regressed", "undecided", "no-baseline", "improved", "pass")
 
 
@@ -23,25 +24,21 @@ def is_blocked(item: ComparedSeries) -> bool:
     return item.blocking and item.outcome == "regressed"
 
 
-def sign(item: ComparedSeries) -> str:
-    return _SIGNS[item.outcome]
-
-
-def change(item: ComparedSeries | BoardEffect, unit: str, *, relative: bool) -> str:
+def change(item: ComparedSeries) -> str:
     """Return "+12.3 %", or "+0.4 ms" where the scale is not relative; "–" where there is none."""
-    return "–" if item.change is None else _signed(item.change, unit, relative=relative)
+    return "–" if item.change is None else _signed(item, item.change)
 
 
-def interval(item: ComparedSeries | BoardEffect, unit: str, *, relative: bool) -> str:
+def interval(item: ComparedSeries) -> str:
     """Return "+8.1 … +16.7 %", "too wide" where it says nothing; "–" where there is none."""
     if item.low is None or item.high is None:
         return "–"
     if item.low == item.high:
         return "exact"
-    if relative:
+    if item.relative:
         wide = item.high - item.low > _WIDEST  # what so few boots leave is no figure to read
         return "too wide" if wide else f"{item.low * 100:+.1f} … {item.high * 100:+.1f} %"
-    low, high = format_values([item.low, item.high], find_unit(unit))
+    low, high = format_values([item.low, item.high], find_unit(item.unit))
     number, _, symbol = low.partition(" ")
     return f"{_plus(item.low)}{number} … {_plus(item.high)}{high} {symbol}".strip()
 
@@ -54,9 +51,9 @@ def bound(item: ComparedSeries) -> str:
     """Return "≤ +8.2 %" of a pass ("≥ −8.2 %" where more is better), else the interval; "exact (+2.1 %)"."""
     if item.pass_bound is None:
         of_base = share(item)
-        return interval(item, item.unit, relative=item.relative) + (f" ({of_base})" if of_base else "")
+        return interval(item) + (f" ({of_base})" if of_base else "")
     side = "≤" if item.direction == "lower" else "≥"
-    return f"{side} {_signed(item.pass_bound, item.unit, relative=item.relative)}"
+    return f"{side} {_signed(item, item.pass_bound)}"
 
 
 def size(item: ComparedSeries, value: float | None) -> str:
@@ -81,16 +78,15 @@ def _lost_boots(item: ComparedSeries) -> bool:
 
 
 def _effect(item: ComparedSeries, effect: BoardEffect) -> str:
-    shown = change(effect, item.unit, relative=item.relative)
-    bounds = interval(effect, item.unit, relative=item.relative)
+    own = replace(item, change=effect.change, low=effect.low, high=effect.high)
     counted = f"{effect.candidate_boots} + {effect.other_boots} boots"
     left_out = f"left out: {effect.left_out}" if effect.left_out else ""
     said = filter(None, (counted, effect.note, left_out))
-    return f"{effect.board}: {shown} [{bounds}], {', '.join(said)}"
+    return f"{effect.board}: {change(own)} [{interval(own)}], {', '.join(said)}"
 
 
-def _signed(value: float, unit: str, *, relative: bool) -> str:
-    if relative:
+def _signed(item: ComparedSeries, value: float) -> str:
+    if item.relative:
         return f"{value * 100:+.1f} %"
-    text = format_value(value, find_unit(unit))
+    text = format_value(value, find_unit(item.unit))
     return text if value < 0 else f"+{text}"

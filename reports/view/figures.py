@@ -125,7 +125,7 @@ def _compared_row(item: ComparedSeries, places: _Places) -> tuple[Words, ...]:
         _figure_of(item),
         (*names_of(item.boards), places.of(item)),
         Fixed(_both(item)),
-        (Fixed(compared.change(item, item.unit, relative=item.relative), tone), *_bracketed(bound)),
+        (Fixed(compared.change(item), tone), *_bracketed(bound)),
         listed(Fixed(one) for one in _rule(item).split(", ")),  # a line may end between the two
     )
 

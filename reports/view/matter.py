@@ -63,9 +63,9 @@ def _limit_figure(item: SeriesVerdict, short: dict[str, str], *, calm: bool) -> 
 
 def _compared_figure(item: ComparedSeries, short: dict[str, str], *, calm: bool) -> tuple[Words, ...]:
     tones: dict[str, Tone] = {"regressed": "bad", "improved": "good"}
-    change = compared.change(item, item.unit, relative=item.relative)
-    against = f"{compared.interval(item, item.unit, relative=item.relative)} vs {item.role}"
-    sign = Fixed(compared.sign(item), "" if calm else tones.get(item.outcome, "open"))
+    change = compared.change(item)
+    against = f"{compared.interval(item)} vs {item.role}"
+    sign = Fixed(rows.SIGNS[item.outcome], "" if calm else tones.get(item.outcome, "open"))
     return sign, human_metric(item), short[item.case_id], Code(item.target), Fixed(change), against
 
 

@@ -153,9 +153,9 @@ def test_simulated_noise_is_said_wherever_figures_are(run: RunDirectory) -> None
 def test_an_interval_that_says_nothing_is_not_printed() -> None:
     """Few boots leave any change possible; an exact figure has no interval."""
     unsure = comparison(outcome="undecided", low=-0.98, high=67.4, pass_bound=None)
-    assert compared.interval(unsure, "us", relative=True) == "too wide"
+    assert compared.interval(unsure) == "too wide"
     exact = comparison(metric="image_bytes", unit="bytes", relative=False, change=32, low=32, high=32)
-    assert compared.interval(exact, "bytes", relative=False) == "exact"
+    assert compared.interval(exact) == "exact"
 
 
 def test_a_case_that_was_measured_is_not_called_left_out(run: RunDirectory) -> None:
@@ -214,7 +214,7 @@ def test_figures_that_are_not_relative_carry_their_unit() -> None:
     bytes_more = comparison(
         metric="image_bytes", unit="bytes", relative=False, change=2048, low=2048, high=2048, tolerance=4096
     )
-    assert compared.change(bytes_more, "bytes", relative=False) == "+2,048 B"
+    assert compared.change(bytes_more) == "+2,048 B"
     assert compared.size(bytes_more, 4096) == "4,096 B"
 
 
