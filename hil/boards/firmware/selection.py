@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from hil.base.errors import ConfigError
 from hil.base.reading import IMAGE_MOST_BYTES, read_at_most
