@@ -24,7 +24,6 @@ from hil.reports.studies.declaration.types import (
     RELATIONS,
     SAMPLE_COLUMNS,
     STATISTICS,
-    STATUSES,
     Application,
     Background,
     BackgroundRow,
@@ -222,23 +221,21 @@ class _Reader:
         return suites
 
     def _table(self, node: Node) -> Table:
-        status = cast(Literal["published", "lost"], node.choice("status", STATUSES))
         ours = self._comparison(node.section("ours", default=None), None)
-        rows = tuple(self._row(part, ours, status) for part in node.sections("rows", default=[]))
+        rows = tuple(self._row(part, ours) for part in node.sections("rows", default=[]))
         table = Table(
             id=node.text("id"),
             title=node.text("title"),
             unit=read_unit(node),
             n=node.integer("n", minimum=1),
-            status=status,
             lost=node.text("lost", default=""),
             defects=tuple(node.texts("defects", default=[])),
             sweep=node.text("sweep", default=""),
             ours=ours,
             rows=rows,
         )
-        if (status == "lost") != bool(table.lost):
-            raise node.error("lost" if table.lost else "status", _LOST_MISMATCH[status])
+        if table.lost and rows:
+            raise node.error("lost", "a lost table has no rows.")
         if not rows and not table.sweep:
             raise node.error("", f"{node.name} has neither rows nor a sweep.", next_step="add 'rows: …'.")
         if table.sweep and ours is None:
@@ -247,11 +244,11 @@ class _Reader:
             self._require_parameter(node, "sweep", ours.bench, table.sweep)
         return table
 
-    def _row(self, node: Node, table: Comparison | None, status: str) -> Row:
+    def _row(self, node: Node, table: Comparison | None) -> Row:
         corrected = node.section("corrected", default=None)
         row = Row(
             label=node.text("label"),
-            published=node.number("published", default=None),
+            published=node.number("published"),
             of=node.integer("of", default=None, minimum=1),
             defect=node.text("defect", default=""),
             corrected=corrected.number("value", default=None) if corrected else None,
@@ -262,9 +259,6 @@ class _Reader:
             statistic=node.choice("statistic", STATISTICS, default=""),
             n=node.integer("n", default=None, minimum=1),
         )
-        if (row.published is None) != (status == "lost"):
-            key = "published" if row.published is not None else ""
-            raise node.error(key, f"{node.name} of a table with the status {status!r}: {_PUBLISHED[status]}.")
         if corrected and row.corrected is None and not row.formula:
             raise node.error("corrected", "'corrected' has neither a 'value' nor a 'formula'.")
         return row
@@ -328,13 +322,6 @@ class _Reader:
         if known is not None and parameter not in known:
             said = f"the bench {bench!r} has no parameter {parameter!r}"
             raise node.error(key, f"{said}{did_you_mean(parameter, known)}")
-
-
-_LOST_MISMATCH = {
-    "published": "'lost' says why values are missing, but the status is 'published'.",
-    "lost": "a lost table has a sentence 'lost: …', which says why.",
-}
-_PUBLISHED = {"published": "'published' is missing", "lost": "a lost value cannot be published"}
 
 
 def _refuse_twice(node: Node, key: str, ids: Sequence[str]) -> None:

@@ -20,7 +20,6 @@ STATISTICS = ("mean", "standard-error", "min", "max")
 SAMPLE_COLUMNS: Mapping[str, tuple[str, ...]] = {
     "http_gateway": ("phase", "read", "profile", "outcome", "reused", "resumed"),
 }
-STATUSES = ("published", "lost")
 BY_FACT = "by-fact"  # a claim's check that needs no measurement
 NOT_MEASURABLE = "not-measurable"  # one that nothing of ours can decide
 UNMEASURED = (BY_FACT, NOT_MEASURABLE)  # the remark has the reason
@@ -82,7 +81,6 @@ class Table:
     title: str
     unit: str
     n: int
-    status: Literal["published", "lost"]
     lost: str
     defects: tuple[str, ...]
     sweep: str
