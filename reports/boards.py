@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hil.boards.health.quarantine import describe
+from hil.boards.quarantine import describe
 from hil.model import NotRun, Verdict
 from hil.reports.kinds import kind_remark, unreal
 from hil.store.run_info import RunInfo, is_unchanged

@@ -12,12 +12,12 @@ from typing import TypeVar
 import msgspec
 
 from hil.base.errors import HilError
-from hil.boards.health import HEALTH_FILE
-from hil.boards.health.quarantine import Watch
+from hil.boards.quarantine import Watch
 from hil.history import history_of
-from hil.history.judgements import JUDGEMENTS_FILE
-from hil.history.loading import segment_paths
-from hil.reports import allure, history, plain, pushgateway, site
+from hil.history.files import paths_in
+from hil.history.from_run import keep_run
+from hil.history.health.from_run import health_of
+from hil.reports import allure, plain, pushgateway, site
 from hil.reports.crashes import crashes_in
 from hil.reports.studies import build as reproduction
 from hil.reports.studies.document import Document
@@ -91,15 +91,13 @@ def finish(run: JudgedRun, options: ReportOptions, *, say: Callable[[str], None]
     done.attempt("plain files", lambda: plain.write_plain(run))
     documents = done.attempt("reproduction", lambda: reproduction.reproduce_suite(run))
     done.documents = documents or ()
-    metrics = history_of(options.out) / "metrics.jsonl"
-    done.attempt("history", lambda: history.append_run(metrics, run))
-    done.attempt("rack health", lambda: _keep_health(run, options, done))
-    judged = history_of(options.out) / JUDGEMENTS_FILE
-    done.attempt("judgements", lambda: history.append_judgements(judged, run))
+    done.attempt("history", lambda: keep_run(run, history_of(options.out)))
+    if options.watch:  # a board that goes into quarantine is worth knowing
+        done.warnings += done.attempt("quarantine", functools.partial(_look, options.watch, run)) or []
     if options.pushgateway and not is_unchanged(run.info):  # a false block is nothing to be woken for
         done.attempt("Pushgateway", lambda: _push(options.pushgateway, run, done))
     trend = None
-    if options.site or segment_paths(history_of(options.out), [run.info.rack]):
+    if options.site or paths_in(history_of(options.out), [run.info.rack]):
         say("Looking for changes in the history")
         trend = done.attempt("trend", lambda: site.trend_for([run], history_of(options.out)))
     if trend:
@@ -115,10 +113,8 @@ def finish(run: JudgedRun, options: ReportOptions, *, say: Callable[[str], None]
     return done
 
 
-def _keep_health(run: JudgedRun, options: ReportOptions, done: Reporting) -> None:
-    """Add the run to the rack's health; a board that goes into quarantine is worth knowing."""
-    line = history.append_health(history_of(options.out) / HEALTH_FILE, run)
-    done.warnings += options.watch.look(line) if options.watch else []
+def _look(watch: Watch, run: JudgedRun) -> list[str]:
+    return watch.look(health_of(run))
 
 
 def _push(url: str, run: JudgedRun, done: Reporting) -> None:

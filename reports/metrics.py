@@ -23,10 +23,10 @@ from pathlib import Path
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from hil.base.errors import HilError
 from hil.base.units import convert, find_unit
-from hil.boards.health import HEALTH_FILE, read_lines, summarise
-from hil.boards.health.types import BoardHealth, RackHealth, unix_s
+from hil.history.files import read_past
+from hil.history.health.summary import summarise
+from hil.history.health.types import BoardHealth, RackHealth, healths_in, unix_s
 from hil.metrics.metric import STATISTICS, name_of
 from hil.model import ComparedSeries, SeriesVerdict, Verdict, bench_of
 from hil.reports import rows
@@ -385,10 +385,8 @@ def _add_known(
 def rack_groups(history: Path, racks: Collection[str]) -> tuple[list[Group], str]:
     """Return one group for each of ``racks`` that the history knows, and a sentence on what stood in the way.
 
-    ``history`` is the folder of health.jsonl. Without the file there is no group, and nothing to say.
+    ``history`` is its folder. Where it holds nothing of a rack there is no group, and nothing to say.
     """
-    try:
-        known = summarise(read_lines(history / HEALTH_FILE), now_utc=utc_now())
-    except HilError as error:
-        return [], f"Nothing of the rack's health was pushed: {error}"
-    return [rack_group(health) for health in known if health.rack in racks], ""
+    past = read_past(history, racks=racks)
+    known = summarise(healths_in(past.runs), now_utc=utc_now())
+    return [rack_group(health) for health in known], " ".join(past.left_out)

@@ -7,16 +7,15 @@ A defect of ours is the rig's fault: `hil` says so by its exit code, for 1 would
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
 
 from hil.base.errors import ConfigError, HilError, RigError
-from hil.boards.health import HEALTH_FILE
-from hil.history.judgements import JUDGEMENTS_FILE
-from hil.reports import allure, history, plain
+from hil.history.from_run import keep_run
+from hil.reports import allure, plain
 from hil.reports.finish import sentence_of, with_changes, write_summary
 from hil.reports.site import build_site, trend_for
 from hil.reports.stored import judged_runs
@@ -54,9 +53,7 @@ def build_report(
             allure.complete_results(run)
             plain.write_plain(run)
             if append:
-                _add("history", history.append_run, history_folder / "metrics.jsonl", run)
-                _add("rack health", history.append_health, history_folder / HEALTH_FILE, run)
-                _add("judgements", history.append_judgements, history_folder / JUDGEMENTS_FILE, run)
+                _keep(run, history_folder)
         trend = trend_for(chosen, history_folder)
         noted = [with_changes(run, trend) for run in chosen]
         index = build_site(
@@ -79,12 +76,12 @@ def show_study(run_folder: Path, study: str, studies: Path, *, report: bool) -> 
             print(f"warning: {error}", file=sys.stderr)
 
 
-def _add(what: str, append: Callable[[Path, JudgedRun], object], path: Path, run: JudgedRun) -> None:
-    """Add a run to what is known of earlier ones; a damaged file costs that, and not the report."""
+def _keep(run: JudgedRun, history: Path) -> None:
+    """Enter a run into the history; a damaged file of it costs that, and not the report."""
     try:
-        append(path, run)
+        keep_run(run, history)
     except ConfigError as error:
-        print(f"warning: {what}: {error}", file=sys.stderr)
+        print(f"warning: history: {error}", file=sys.stderr)
 
 
 @contextmanager

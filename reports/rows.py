@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from hil.base.units import find_unit, format_value, format_values
+from hil.history.from_run import outcome_of
 from hil.model import Outcome, SeriesVerdict, Verdict
 from hil.reports.names import human_metric, named_metric
 
@@ -60,8 +61,8 @@ def limit_share(item: SeriesVerdict) -> float | None:
 
 
 def outcome(item: SeriesVerdict) -> Outcome:
-    """Return what a series comes to; what is beyond its limit, though not provably, has not passed."""
-    return "undecided" if is_marginal(item) else item.outcome
+    """Return what a series comes to, as the history keeps it."""
+    return outcome_of(item)
 
 
 def sign(item: SeriesVerdict) -> str:

@@ -28,7 +28,7 @@ from playwright.sync_api import Browser
 from rich.console import Console
 from rich.text import Text
 
-from hil.reports.history import append_run
+from hil.history.from_run import keep_run
 from hil.reports.site import build_site
 from hil.store import read_judged_run
 from tests.make_records import publish_record
@@ -110,7 +110,7 @@ def _pages(work: Path, demo: Path) -> Iterator[Shown]:
     for outcome in OUTCOMES:
         out = work / outcome
         run = leave(out, outcome)
-        append_run(out / "history" / "metrics.jsonl", read_judged_run(run))
+        keep_run(read_judged_run(run), out / "history")
         report = build_site(out, [read_judged_run(run)]).parent
         yield Shown(f"first-{outcome}", (report / "index.html").as_uri())
         screen = _terminal(run, work / f"{outcome}.html").as_uri()
@@ -148,7 +148,7 @@ def _three(out: Path) -> Path:
     for number, latency_ms in enumerate(LOCAL_MS, start=1):
         entries = [publish_record(board=board, latency_ms=latency_ms) for board in BOARDS]
         run = store_run(out, f"2026112{number}T101500Z-quick-000{number}", entries)
-        append_run(out / "history" / "metrics.jsonl", read_judged_run(run))
+        keep_run(read_judged_run(run), out / "history")
     return build_site(out, [read_judged_run(run)]).parent
 
 

@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from hil.boards.firmware.build import build
-from hil.boards.health.quarantine import folder_of, read_quarantine
 from hil.boards.places.exporter import exporter_config
+from hil.boards.quarantine import folder_of, read_quarantine
 from hil.boards.rack import Rack, load_rack
 from hil.cli.options import aligned
 from hil.virtual.board.client import BoardControl

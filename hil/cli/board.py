@@ -19,10 +19,10 @@ from hil.boards.firmware.build import BUILD_ROOT
 from hil.boards.firmware.build_folder import Image
 from hil.boards.firmware.selection import find_firmware
 from hil.boards.flash import flash
-from hil.boards.health.quarantine import describe, folder_of, put, read_quarantine, release, way_out
 from hil.boards.lease import lease_boards, lock_dir, read_holder
 from hil.boards.places.settings import rack_with_places
 from hil.boards.power import VirtualSwitch, switch_power
+from hil.boards.quarantine import describe, folder_of, put, read_quarantine, release, way_out
 from hil.boards.rack import Board, Rack, load_rack
 from hil.cli.options import aligned, out_option, rack_option
 from hil.model import Quarantine

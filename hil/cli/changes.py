@@ -19,9 +19,9 @@ from hil.base.paths import PROJECT_THRESHOLDS
 from hil.base.untrusted import code
 from hil.base.untrusted import markdown as markdown_text
 from hil.base.yamlvalue import did_you_mean
-from hil.cli.options import aligned, history_option
-from hil.history import load
-from hil.history.loading import segment_paths
+from hil.cli.options import aligned, history_option, warn
+from hil.history.files import paths_in, read_past
+from hil.history.loading import values_of
 from hil.history.nightly.event_lines import change_words
 from hil.history.nightly.events import Event, by_chance, events_of, new_steps
 from hil.history.nightly.survey import Finding, Survey, survey
@@ -214,15 +214,18 @@ def command(
     A step in the ratio to the reference is the firmware's; one in the raw values alone the environment's.
     Exit code 0 whatever is found, unless --fail-on-new asks for another.
     """
+    from hil.reports.history import lines_of
     from hil.reports.trend.commits import commits_of
 
     _check_racks(history_folder, racks)
     benches = load_project(PROJECT_THRESHOLDS)
-    history = load(history_folder, racks=racks or None)
+    past = read_past(history_folder, racks=racks or None)
+    warn(past.left_out)
+    history = values_of(past)
     _check_products(history, history_folder, products)
     found = survey(history, benches, racks=racks, products=products, last=nights)
     events = events_of(found, thresholds=benches)
-    commits = commits_of(events, history_folder)
+    commits = commits_of(events, lines_of(past.runs))
     if as_json:
         click.echo(json.dumps(_to_json(found, events, commits), indent=2, ensure_ascii=False))
     else:
@@ -233,7 +236,7 @@ def command(
 
 def _check_racks(history: Path, racks: Sequence[str]) -> None:
     """Raise ConfigError where the history holds runs, but none of a rack that was asked for."""
-    known = {path.parent.name for path in segment_paths(history, None)}
+    known = {path.parent.name for path in paths_in(history)}
     for rack in racks if known else ():
         if rack not in known:
             raise ConfigError(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``hil history``: boot values of earlier runs: add, look at, import, export, merge."""
+"""``hil history``: what is kept of earlier runs: add, look at, import, export, fetch, push."""
 
 from __future__ import annotations
 
@@ -18,14 +18,12 @@ from hil.base.project import product_here
 from hil.base.units import QuantityError, Unit, find_unit, format_value, unit_of
 from hil.ci.night import add_runs
 from hil.cli.ci_steps import legs_option, say
-from hil.cli.options import FOLDER, aligned, history_option
+from hil.cli.options import aligned, history_option, warn
 from hil.history import branch, load
 from hil.history.branch import BRANCH, with_token
 from hil.history.export import write_csv
 from hil.history.from_run import add_run
 from hil.history.importing import import_csv
-from hil.history.judgements import JUDGEMENTS_FILE
-from hil.history.merging import merge
 from hil.metrics.sessions import History, SeriesHistory
 from hil.model import IMPORTED, SeriesId
 from hil.store import read_run
@@ -46,7 +44,7 @@ def command() -> None:
 @history_option
 @click.option("--force", is_flag=True, help="Also runs of sources that were not committed.")
 def add(runs: tuple[Path, ...], history_folder: Path, *, force: bool) -> None:
-    """Append RUN (folders below out). A run that is there already is left as it is.
+    """Enter RUN (folders below out) with its boot values. What is there already is left as it is.
 
     Runs of pull requests are refused: their figures are not those of main.
     """
@@ -69,14 +67,12 @@ def add_nights(legs_path: Path, history_folder: Path) -> None:
 @command.command("fetch")
 @history_option
 @remote_option
-@click.option("--only", default="", metavar="FILE", help="This file alone, such as judgements.jsonl.")
-def fetch(history_folder: Path, remote: str, only: str) -> None:
-    """Bring the branch's runs and lines into the folder, which need not exist yet; what is there stays."""
+def fetch(history_folder: Path, remote: str) -> None:
+    """Bring the branch's runs into the folder, which need not exist yet; runs of the folder alone stay."""
     os.environ.update(with_token(os.environ))
-    names = branch.fetch(Path.cwd(), history_folder, remote=remote, only=only)
+    names = branch.fetch(Path.cwd(), history_folder, remote=remote)
     which = ", ".join(names) if len(names) <= MOST_NAMES else f"{len(names)} files"
-    nothing = f"it has no {only} yet" if only else "it does not exist yet"
-    click.echo(f"{BRANCH}: {f'{which} in {history_folder}' if names else nothing}")
+    click.echo(f"{BRANCH}: {f'{which} in {history_folder}' if names else 'it does not exist yet'}")
 
 
 @command.command("push")
@@ -137,20 +133,9 @@ def import_figures(file: Path, series: str, history_folder: Path) -> None:
     click.echo("\n".join([*lines, f"Next: hil changes --rack {IMPORTED}, and the trend: hil report build"]))
 
 
-@command.command("merge", short_help="Copy the runs of other histories into this one.")
-@click.argument("folders", metavar="FOLDER...", nargs=-1, required=True, type=FOLDER)
-@history_option
-def merge_folders(folders: tuple[Path, ...], history_folder: Path) -> None:
-    """Copy the runs of other histories into this one. What is there is never changed."""
-    from hil.reports.history import appending
-
-    with appending(history_folder / JUDGEMENTS_FILE, "other histories"):  # runs that end add their lines
-        new = merge(folders, history_folder)
-    click.echo(f"{history_folder}: {_count(len(new), 'new run')}")
-
-
 def _load(history_folder: Path) -> History:
     history = load(history_folder)
+    warn(history.left_out)
     if not history.sessions:
         raise ConfigError(
             f"{history_folder} holds no history.",

@@ -74,3 +74,9 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return a line for each row, its columns two blanks apart and as wide as their widest cell."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+
+
+def warn(sentences: Sequence[str]) -> None:
+    """Print a warning each to standard error, such as which files of the history are left out."""
+    for sentence in sentences:
+        click.echo(f"warning: {sentence}", err=True)

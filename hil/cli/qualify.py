@@ -16,8 +16,10 @@ import click
 from hil.base.errors import ExitCode
 from hil.base.units import format_difference, unit_of
 from hil.boards.rack import Rack, load_rack
-from hil.cli.options import aligned, history_option, run_options
-from hil.history.judgements import GATE, JUDGEMENTS_FILE, UnchangedRun, read_judgements, unchanged_run_of
+from hil.cli.options import aligned, history_option, run_options, warn
+from hil.history.files import read_past
+from hil.history.from_run import keep_run
+from hil.history.judgements import GATE, UnchangedRun, unchanged_runs
 from hil.history.measuring import begin, until_done
 from hil.history.qualification import (
     DAYS,
@@ -59,7 +61,7 @@ _NONE = "–"
 def command(*, runs: int | None, days: int, as_json: bool, history_folder: Path, **given: Any) -> int:
     """Say how often a rack blocks unchanged firmware, leaves it undecided, and what it can see.
 
-    It reads the history, to which each `hil run --unchanged` adds a line. With --runs it measures first; the
+    It reads the history, which each `hil run --unchanged` enters. With --runs it measures first; the
     same command goes on after Ctrl-C. Exits with 0 where the rack is qualified, else with 4.
     """
     options = RunOptions(**given, suite=SUITE, unchanged=True, no_report=True)
@@ -68,7 +70,9 @@ def command(*, runs: int | None, days: int, as_json: bool, history_folder: Path,
         raise click.UsageError("--json prints what is known; measure first, with --runs alone.")
     if runs:
         _measure(loaded, runs, replace(options, out=options.out.absolute()), history_folder)
-    known = [run for run in read_judgements(history_folder / JUDGEMENTS_FILE) if run.rack == loaded.name]
+    past = read_past(history_folder, racks=[loaded.name])
+    warn(past.left_out)
+    known = unchanged_runs(past.runs)
     now = datetime.datetime.now(tz=datetime.UTC)
     found = qualify(known, nature_of(loaded), now=now, days=days)
     if as_json:
@@ -88,8 +92,6 @@ def nature_of(rack: Rack) -> Nature:
 
 def _measure(rack: Rack, wanted: int, options: RunOptions, history: Path) -> None:
     """Measure until so many runs are in the history. Raises as until_done() does."""
-    from hil.reports.history import append_judgements
-
     out = options.out
     state = out / _FOLDER / f"{rack.name}.json"
     after, goes_on = begin(state, options.arguments(), out)
@@ -100,9 +102,7 @@ def _measure(rack: Rack, wanted: int, options: RunOptions, history: Path) -> Non
         for directory in RunDirectory.list(out):
             if directory.run_id <= after or not _is_ours(directory, rack):
                 continue
-            run = read_run(directory.path)
-            append_judgements(history / JUDGEMENTS_FILE, run)
-            found += unchanged_run_of(run) is not None
+            found += keep_run(read_run(directory.path), history).unchanged is not None
         return found
 
     if goes_on:

@@ -26,20 +26,21 @@ from hil.base.errors import ConfigError, RigError
 from hil.base.finding import Finding
 from hil.base.untrusted import code, terminal
 from hil.base.untrusted import markdown as markdown_text
-from hil.boards.health import BoardHealth, RackHealth, RunHealth, health_of, read_lines, summarise, with_runs
-from hil.boards.health.lines import HEALTH_FILE
-from hil.boards.health.quarantine import describe, folder_of, read_quarantine, reason
-from hil.boards.health.summary import DEFAULT_DAYS
-from hil.boards.health.words import HEAD, advice, cells, kinds, moment, rack_lines, runs_of
 from hil.boards.lease import Holder, clear_stale, lease_boards, lock_dir, read_holder
 from hil.boards.power_proof import prove_power
+from hil.boards.quarantine import describe, folder_of, read_quarantine, reason
 from hil.boards.rack import Board, Rack, load_rack
 from hil.boards.rack.check import check_rack
 from hil.cli.board import virtual_switch
-from hil.cli.options import aligned, out_option, rack_option
+from hil.cli.options import aligned, out_option, rack_option, warn
 from hil.cli.qualify import command as qualify
 from hil.cli.status import command as status
 from hil.history import history_of
+from hil.history.files import read_past
+from hil.history.health.from_run import health_of
+from hil.history.health.summary import DEFAULT_DAYS, summarise
+from hil.history.health.types import BoardHealth, RackHealth, RunHealth, healths_in
+from hil.history.health.words import HEAD, advice, cells, kinds, moment, rack_lines, runs_of
 from hil.model import Quarantine
 from hil.network.access_point import check_access_point
 from hil.network.capture import Capture
@@ -71,7 +72,7 @@ _LEAST = ("kind", "target", "MTTR")  # the first is left out first
 def health(*, rack: Path, days: int, fail_on_down: bool, as_json: bool, markdown: bool, out: Path) -> None:
     """Say how often a rack failed, by whose fault, how long it took to recover, and which board to keep out.
 
-    It reads OUT/history/health.jsonl, and the runs in OUT that are not in there: those that were killed.
+    It reads the history in OUT, and the runs in OUT that are not in there: those that were killed.
     """
     loaded = load_rack(rack)
     whole = _health_of(loaded, out, days)
@@ -184,16 +185,17 @@ def _by_name(board: BoardHealth) -> str:
 
 def _runs(rack: Rack, out: Path) -> Sequence[RunHealth]:
     """Return the history's runs, and those on disk that are not in it, without the ones under way."""
-    known = read_lines(history_of(out) / HEALTH_FILE)
+    past = read_past(history_of(out), racks=[rack.name])
+    warn(past.left_out)
+    known = healths_in(past.runs)
     ids = {run.run_id for run in known} | _under_way(rack, out)
-    more = []
     for directory in RunDirectory.list(out):
         if directory.run_id not in ids:
             try:
-                more.append(health_of(read_run(directory.path)))
+                known.append(health_of(read_run(directory.path)))
             except ConfigError as error:
                 click.echo(f"warning: {directory.path} is left out: {error}", err=True)
-    return with_runs(known, more)
+    return known
 
 
 def _under_way(rack: Rack, out: Path) -> set[str]:

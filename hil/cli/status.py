@@ -12,17 +12,18 @@ from pathlib import Path
 
 import click
 
-from hil.base.errors import HilError, RigError
+from hil.base.errors import HilError
 from hil.base.untrusted import terminal
 from hil.base.yamlfile import load
-from hil.boards.health.lines import HEALTH_FILE, read_lines
-from hil.boards.health.quarantine import folder_of, read_quarantine
 from hil.boards.lease import KEPT_DIR, Holder, lock_dir, read_holder
 from hil.boards.places.lease import PlaceState, places_at
 from hil.boards.places.settings import rack_with_places, read_places
+from hil.boards.quarantine import folder_of, read_quarantine
 from hil.boards.rack import load_rack
-from hil.cli.options import DEFAULT_RACK, out_option
+from hil.cli.options import DEFAULT_RACK, out_option, warn
 from hil.history import history_of
+from hil.history.files import read_past
+from hil.history.health.types import healths_in
 from hil.model import Quarantine
 from hil.virtual.virtual_rack import boards_up
 
@@ -144,14 +145,13 @@ def _short(utc: str) -> str:
 
 def last_runs(out: Path) -> dict[tuple[str, str], str]:
     """Return when each board, by rack and id, was last in a run, and with which status that ended."""
-    found = {}
-    try:
-        for run in read_lines(history_of(out) / HEALTH_FILE):
-            for board in run.boards:
-                found[run.rack, board.board] = f"{_short(run.started_utc)} exit {run.exit_code}"
-    except RigError as error:
-        click.echo(f"warning: {error}", err=True)
-    return found
+    past = read_past(history_of(out))
+    warn(past.left_out)
+    return {
+        (run.rack, board.board): f"{_short(run.started_utc)} exit {run.exit_code}"
+        for run in healths_in(past.runs)
+        for board in run.boards
+    }
 
 
 def screen(sections: Sequence[Section], width: int, height: int | None) -> list[str]:

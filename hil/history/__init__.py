@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The boot values in the history: a file a run, append-only, read all at once.
+"""What outlives a run's folder: one file a run, with its figures, its boot values and how the rack fared.
 
-Beside them lie the reports' lines of each run (hil.reports.history, hil.boards.health).
-
-``hil.history.from_run`` makes a run's file, ``export`` and ``merging`` are commands' own.
+``hil.history.from_run`` makes a run's file; nights, a rack's worth and its health are read from there.
 """
 
-from hil.history.loading import default_history, history_of, load
-from hil.history.saving import append
+from hil.history.files import default_history, history_of, keep
+from hil.history.loading import load
 
-__all__ = ["append", "default_history", "history_of", "load"]
+__all__ = ["default_history", "history_of", "keep", "load"]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What outlives artefacts and caches: the history, on a branch that shares no commit with the sources.
 
-``hil-history`` holds what the folder holds. A file a run, ``<rack>/<run-id>.json``, are the boot values
-(hil.history); it never changes, so that racks that push at once cannot come into conflict. To the reports'
-JSON-lines files (metrics, tests, racks' health) each night adds lines. The branch is read and written without
-touching the working tree; no file is ever deleted from it.
+``hil-history`` holds what the folder holds: a file a run, ``<rack>/<run-id>.json`` (hil.history.files). A
+file that is there never changes, so racks that push at once cannot come into conflict. Allure's own history
+is a file of lines, to which each report adds a line. The branch is read and written without touching the
+working tree; no file is ever deleted from it.
 
 A checkout that keeps the job's token (`persist-credentials`) leaves it in .git/config, where all that is
 installed later could read it. So the step that fetches or pushes is given it, and nothing else of its job.
@@ -21,10 +21,7 @@ from pathlib import Path
 
 from hil.base.errors import ConfigError, RigError
 from hil.base.git import git, try_git
-from hil.history import load
-from hil.history.loading import segment_paths
-from hil.history.saving import write_once
-from hil.store.files import disk_error
+from hil.history.files import check, paths_in, write
 
 BRANCH = "hil-history"
 FETCHED = ".fetched-commit"
@@ -41,36 +38,29 @@ _IDENTITY = {
 }
 
 
-def fetch(repository: Path, folder: Path, *, remote: str = "origin", only: str = "") -> list[str]:
+def fetch(repository: Path, folder: Path, *, remote: str = "origin") -> list[str]:
     """Bring the branch's files into ``folder``; return their names, none where it does not exist yet.
 
-    Runs and lines that are in the folder only stay there. ``only`` names one file that is brought, for who
-    reads it and pushes nothing.
+    Runs and lines that are in the folder only stay there. A run that both have is what the branch holds then.
 
     Raises:
-        ConfigError: the remote does not answer, or a run is in the folder with other content.
+        ConfigError: the remote does not answer.
         RigError: the disk does not take it.
     """
     tip = _tip(repository, remote)
     blobs = [item for item in _blobs(repository, tip).items() if _NAMES.fullmatch(item[0])]
-    blobs = [item for item in blobs if only in ("", item[0])]
     contents = _contents(repository, [blob for _, blob in blobs])
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for (name, _), content in zip(blobs, contents, strict=True):
-            _bring(folder / name, content)
-        if not only:
-            (folder / FETCHED).write_text(tip, encoding="utf-8")
-    except OSError as error:
-        raise disk_error(f"could not write the files of {BRANCH} to {folder}", error, BRANCH) from error
+    for (name, _), content in zip(blobs, contents, strict=True):
+        _bring(folder / name, content)
+    write(folder / FETCHED, tip.encode())
     return sorted(name for name, _ in blobs)
 
 
 def _bring(path: Path, content: bytes) -> None:
-    if path.suffix == _LINES:
-        path.write_bytes(_joined(path.read_bytes() if path.exists() else b"", content))
-    else:
-        write_once(path, content)
+    there = path.read_bytes() if path.exists() else b""
+    brought = _joined(there, content) if path.suffix == _LINES else content
+    if brought != there:
+        write(path, brought)
 
 
 def push(repository: Path, folder: Path, message: str, *, remote: str = "origin") -> str:
@@ -88,7 +78,7 @@ def push(repository: Path, folder: Path, message: str, *, remote: str = "origin"
         raise ConfigError(
             f"{folder} holds no <rack>/<run-id>.json and no *{_LINES}, so there is no history to push."
         )
-    load(folder)  # what is damaged would stay on the branch for ever
+    check(paths_in(folder))  # what is damaged would stay on the branch for ever
     fetched = folder / FETCHED
     base = fetched.read_text(encoding="utf-8") if fetched.exists() else ""
     said, last, refused = "", "", 0
@@ -115,7 +105,7 @@ def push(repository: Path, folder: Path, message: str, *, remote: str = "origin"
 
 def _files(folder: Path) -> dict[str, Path]:
     """Return the runs and the lines of a folder by their names on the branch."""
-    found = [*segment_paths(folder), *sorted(folder.glob(f"*{_LINES}"))]
+    found = [*paths_in(folder), *sorted(folder.glob(f"*{_LINES}"))]
     names = {path.relative_to(folder).as_posix(): path for path in found}
     return {name: path for name, path in names.items() if _NAMES.fullmatch(name)}
 
@@ -163,9 +153,8 @@ def _stored(repository: Path, files: Mapping[str, Path], tip: str, *, merge: boo
     for name in [name for name, blob in ours.items() if theirs.get(name, blob) != blob]:
         if not name.endswith(_LINES):
             raise ConfigError(
-                f"{files[name]} is not what the branch {BRANCH} holds as {name}; a run never changes.",
-                next_step="delete the file and fetch the branch's: "
-                f"hil history fetch --history {files[name].parent.parent}",
+                f"{files[name]} is not what the branch {BRANCH} holds as {name}; a run never changes there.",
+                next_step=f"take the branch's: hil history fetch --history {files[name].parent.parent}",
             )
         if merge:
             content = _joined(_contents(repository, [theirs[name]])[0], files[name].read_bytes())
@@ -188,7 +177,7 @@ def _commit(repository: Path, blobs: Mapping[str, str], message: str, tip: str) 
 
 
 def _joined(lines: bytes, newer: bytes) -> bytes:
-    """Return a line a run, the newer one where both have it."""
+    """Return a line a report, the newer one where both have it."""
     found = {_runs_of(line): line for line in (*lines.splitlines(), *newer.splitlines())}
     return b"".join(line + b"\n" for line in found.values())
 
@@ -196,9 +185,8 @@ def _joined(lines: bytes, newer: bytes) -> bytes:
 def _runs_of(line: bytes) -> str:
     """Return the runs that a line is of; where it names none, the line itself stands for it."""
     try:
-        entry = json.loads(line)
-        return str(entry.get("run_id") or entry["runs"])
-    except (ValueError, KeyError, AttributeError, RecursionError):
+        return str(json.loads(line)["runs"])
+    except (ValueError, KeyError, TypeError, RecursionError):
         return repr(line)
 
 

@@ -1,25 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the history keeps of a run: the boot values of every metric of its own thresholds."""
+"""What the history keeps of a run, from the folder that it left."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from hil.base.errors import ConfigError
-from hil.history.saving import DuplicateError, Point, append, build, path_of
-from hil.history.segment import ROLES, Image, Segment, SegmentBoard
+from hil.history import files
+from hil.history.building import DuplicateError, Point, build
+from hil.history.health.from_run import exit_code_of, health_of
+from hil.history.judgements import unchanged_of
+from hil.history.summary import (
+    ROLES,
+    SCHEMA_VERSION,
+    BootValues,
+    CaseFigures,
+    Figure,
+    Health,
+    Image,
+    MeasuredBoard,
+    Summary,
+)
 from hil.metrics.boot_value import boot_value
 from hil.metrics.conditions import conditions_of
-from hil.model import Comparison, Entry, RunRecord
+from hil.model import Comparison, Entry, Outcome, RunRecord, SeriesVerdict
 from hil.store import RunInfo, StoredRun
 from hil.store.directory import JOURNAL
 from hil.store.files import typed_path
+from hil.store.run_info import measured_commit
 from hil.thresholds import own_limits
 from hil.thresholds.loader import FOLDER
 from hil.thresholds.types import Thresholds
+
+_FOLDER_NAME = re.compile(r"[\w-][\w.-]*")  # leads nowhere else
 
 
 @dataclass(frozen=True)
@@ -33,36 +51,116 @@ class Added:
 
 
 def add_run(run: StoredRun, folder: Path, *, force: bool = False) -> Added:
-    """Append a run to the history in ``folder``.
+    """Enter a run with its boot values into the history in ``folder``.
 
-    Pull requests' runs never enter, nor do runs that have no verdict. One whose sources were not committed
+    Pull requests' runs never enter so, nor do runs that have no verdict. One whose sources were not committed
     enters by ``force``.
 
     Raises:
-        ConfigError: the run may not enter, holds nothing, has damaged limits, or is there with other content.
+        ConfigError: the run may not enter, holds nothing, has damaged limits, or is there with other values.
         RigError: the disk does not take it.
     """
     _check_may_enter(run, force=force)
-    segment = segment_of(run)
-    is_new = append(folder, segment)
-    return Added(path_of(folder, segment.rack, segment.run_id), len(segment), is_new, run.journal.torn)
+    values = boot_values_of(run)
+    summary = msgspec.structs.replace(summary_of(run), boot_values=values)
+    is_new = files.keep(folder, summary)
+    return Added(files.path_of(folder, summary), len(values), is_new, run.journal.torn)
 
 
-def segment_of(run: StoredRun) -> Segment:
+def keep_run(run: StoredRun, folder: Path) -> Summary:
+    """Enter a run without boot values, which stay where they are there; return what the history says of it.
+
+    Raises:
+        ConfigError: its rack's name leads nowhere, its limits are damaged, or its file in the history is.
+        RigError: the disk does not take it.
+    """
+    summary = summary_of(run)
+    files.keep(folder, summary)
+    return summary
+
+
+def summary_of(run: StoredRun) -> Summary:
+    """Return what the history keeps of a run, without boot values. Raises ConfigError as keep_run() does."""
+    health = health_of(run)
+    summary = msgspec.structs.replace(
+        figures_of(run),
+        exit_code=health.exit_code,
+        health=Health(health.boards, health.faults, health.first_fault),
+        unchanged=unchanged_of(run),
+    )
+    if not _FOLDER_NAME.fullmatch(summary.rack):
+        raise ConfigError(
+            f"{run.path}: of rack {summary.rack!r}; it has no place in the history.",
+            next_step="measure again; run.json is written when a run starts.",
+        )
+    return summary
+
+
+def figures_of(run: StoredRun) -> Summary:
+    """Return what a run is, and what the gate said of each figure."""
+    info, verdict = run.info, run.verdict
+    own = measured_commit(info) == info.git.commit
+    return Summary(
+        schema=SCHEMA_VERSION,
+        run_id=run.run_id,
+        started_utc=info.started_utc,
+        rack=info.rack,
+        suite=info.suite,
+        trigger=info.trigger,
+        commit=measured_commit(info),
+        dirty=info.git.dirty,
+        product=info.product,
+        title=info.git.title if own else "",
+        author=info.git.author if own else "",
+        profile=info.profile,
+        url=info.ci.url,
+        outcome=verdict.outcome if verdict else "",
+        exit_code=exit_code_of(run),
+        cases=tuple(_cases(verdict.series if verdict else ())),
+    )
+
+
+def outcome_of(item: SeriesVerdict) -> Outcome:
+    """Return what a series comes to; what is beyond its limit, though not provably, has not passed."""
+    return "undecided" if item.note == "marginal" else item.outcome
+
+
+def _cases(series: Iterable[SeriesVerdict]) -> Iterator[CaseFigures]:
+    cases: dict[tuple[str, str], list[SeriesVerdict]] = {}
+    for item in series:
+        cases.setdefault((item.board, item.case_id), []).append(item)
+    for (board, case_id), items in cases.items():
+        first = items[0]
+        metrics = {item.metric: _figure(item) for item in items}
+        yield CaseFigures(board, first.kind, first.target, case_id, first.case_label, metrics)
+
+
+def _figure(item: SeriesVerdict) -> Figure:
+    return Figure(
+        value=item.value,
+        outcome=outcome_of(item),
+        limit=item.limit,
+        blocking=None if item.limit is None else item.blocking,
+        direction=item.direction,
+        at_least=item.at_least,
+    )
+
+
+def boot_values_of(run: StoredRun) -> BootValues:
     """Return the boot values of a run: all metrics, candidate and reference, not the base.
 
-    Raises ConfigError: no boot value in it, a boot that is there twice, thresholds that do not
-    go with its records.
+    Raises ConfigError: no boot value in it, a boot that is there twice, records of another run, thresholds
+    that do not go with its records.
     """
     info, entries = run.info, run.journal.entries
     records = [entry for entry in entries if isinstance(entry, RunRecord) and entry.role in ROLES]
-    head = _head(run, records)
+    _check_own(run, records)
     limits = own_limits(run)
     points = [point for record in records for point in _points_of(record, limits, run)]
     if not points:
         raise ConfigError(f"{run.path}: no boot value: nothing was measured, or all of it is void.")
     try:
-        return build(head, _boards(records), _images(run, records, _names(info, entries)), points)
+        return build(_boards(records), _images(run, records, _names(info, entries)), points)
     except DuplicateError as error:
         raise ConfigError(
             f"{run.path / JOURNAL}: {error}.", next_step="measure again; one boot has one value."
@@ -89,26 +187,13 @@ def _check_may_enter(run: StoredRun, *, force: bool) -> None:
         )
 
 
-def _head(run: StoredRun, records: Sequence[RunRecord]) -> dict[str, Any]:
-    """Return the first fields of the segment. Raises ConfigError."""
+def _check_own(run: StoredRun, records: Sequence[RunRecord]) -> None:
+    """Raise ConfigError where run.json says otherwise than the records do."""
     info = run.info
-    others = sorted({_named(one.product, one.rack, one.run_id) for one in records} - {_name(info)})
+    own = _named(info.product, info.rack, info.run_id)
+    others = sorted({_named(one.product, one.rack, one.run_id) for one in records} - {own})
     if others:
-        raise ConfigError(f"{run.path}: run.json is of {_name(info)}, its records of {others[0]}.")
-    return {
-        "run_id": info.run_id,
-        "started_utc": info.started_utc,
-        "rack": info.rack,
-        "suite": info.suite,
-        "trigger": info.trigger,
-        "commit": info.git.commit,
-        "dirty": info.git.dirty,
-        "product": info.product,
-    }
-
-
-def _name(info: RunInfo) -> str:
-    return _named(info.product, info.rack, info.run_id)
+        raise ConfigError(f"{run.path}: run.json is of {own}, its records of {others[0]}.")
 
 
 def _named(product: str, rack: str, run_id: str) -> str:
@@ -138,12 +223,12 @@ def _points_of(record: RunRecord, limits: Mapping[str, Thresholds], run: StoredR
             )
 
 
-def _boards(records: Sequence[RunRecord]) -> list[SegmentBoard]:
+def _boards(records: Sequence[RunRecord]) -> list[MeasuredBoard]:
     boards: dict[str, list[RunRecord]] = {}
     for record in records:
         boards.setdefault(record.board, []).append(record)
     return [
-        SegmentBoard(board, its[0].target, its[0].kind, conditions_of(its)) for board, its in boards.items()
+        MeasuredBoard(board, its[0].target, its[0].kind, conditions_of(its)) for board, its in boards.items()
     ]
 
 
@@ -171,6 +256,11 @@ def _images(run: StoredRun, records: Sequence[RunRecord], names: Mapping[str, st
             )
     named = [(role, name) for role, name, _ in rulers]
     return [
-        Image(role, name if named.count((role, name)) == 1 else f"{name} {sha256[:8]}", sha256, its)
+        Image(
+            role="candidate" if role == "candidate" else "reference",
+            name=name if named.count((role, name)) == 1 else f"{name} {sha256[:8]}",
+            sha256=sha256,
+            rulers=its,
+        )
         for (role, name, sha256), its in rulers.items()
     ]

@@ -21,9 +21,9 @@ from typing import NamedTuple
 from hil.base.errors import ConfigError
 from hil.base.reading import SEGMENT_MOST_BYTES, read_at_most
 from hil.base.units import QuantityError, unit_of
-from hil.history.loading import read_bytes, read_segment
-from hil.history.saving import Point, append, build, path_of
-from hil.history.segment import Image, Segment, SegmentBoard, to_bytes
+from hil.history.building import Point, build
+from hil.history.files import keep, path_of, read_summary
+from hil.history.summary import SCHEMA_VERSION, BootValues, Image, MeasuredBoard, Summary
 from hil.model import IMPORTED, SeriesId, format_case_id, format_series_id
 
 COLUMNS = ("time", "commit", "value")
@@ -79,11 +79,10 @@ def import_csv(
     """
     name = series_name(series)._replace(product=product)
     lines = _read(path, now)
-    segments = [_segment(name, group) for group in _groups(lines)]
-    known = [one for one in segments if _is_there(folder, one, path)]
-    for one in segments:
-        append(folder, one)
-    count = sum(map(len, known))
+    groups = [(_run(name, group), len(group)) for group in _groups(lines)]
+    count = sum(size for run, size in groups if _is_there(folder, run, path))
+    for run, _ in groups:
+        keep(folder, run)
     repeated = len(lines) - len({line[1:] for line in lines})
     return Imported(format_series_id(*name), len(lines) - count, count, repeated)
 
@@ -237,44 +236,43 @@ def _groups(lines: Sequence[_Line]) -> Iterator[list[_Line]]:
     yield from groups.values()
 
 
-def _segment(name: SeriesId, lines: Sequence[_Line]) -> Segment:
+def _run(name: SeriesId, lines: Sequence[_Line]) -> Summary:
     """Return what the history keeps of one time and commit, whichever order its values came in."""
     time, commit = lines[0].time, lines[0].commit
     own = hashlib.sha256(f"{format_series_id(*name)} {time.isoformat()} {commit}".encode()).hexdigest()
-    head = {
-        "run_id": f"{IMPORTED}-{time:%Y%m%dT%H%M%SZ}-{own[:12]}",
-        "started_utc": time.isoformat().replace("+00:00", "Z"),
-        "rack": IMPORTED,
-        "suite": f"{name.board}/{name.case_id}/{name.metric}",
-        "trigger": IMPORTED,
-        "commit": commit,
-        "dirty": False,
-        "product": name.product,
-    }
-    board = SegmentBoard(name.board, IMPORTED, IMPORTED, {})
-    image = Image("candidate", IMPORTED, NO_IMAGE, {name.bench: IMPORTED})
-    values = sorted(line.value for line in lines)
     points = [
         Point(name.board, "candidate", boot, NO_IMAGE, name.case_id, name.metric, value, samples=1, hits=0)
-        for boot, value in enumerate(values)
+        for boot, value in enumerate(sorted(line.value for line in lines))
     ]
-    return build(head, [board], [image], points)
+    board = MeasuredBoard(name.board, IMPORTED, IMPORTED, {})
+    image = Image("candidate", IMPORTED, NO_IMAGE, {name.bench: IMPORTED})
+    return Summary(
+        schema=SCHEMA_VERSION,
+        run_id=f"{IMPORTED}-{time:%Y%m%dT%H%M%SZ}-{own[:12]}",
+        started_utc=time.isoformat().replace("+00:00", "Z"),
+        rack=IMPORTED,
+        suite=f"{name.board}/{name.case_id}/{name.metric}",
+        trigger=IMPORTED,
+        commit=commit,
+        dirty=False,
+        product=name.product,
+        boot_values=build([board], [image], points),
+    )
 
 
-def _is_there(folder: Path, segment: Segment, source: Path) -> bool:
+def _is_there(folder: Path, run: Summary, source: Path) -> bool:
     """Return whether the history holds it. Raises ConfigError where it does with other values."""
-    path = path_of(folder, segment.rack, segment.run_id)
+    path = path_of(folder, run)
     if not path.exists():
         return False
-    if read_bytes(path) != to_bytes(segment):
-        held, new = (_listed(one) for one in (read_segment(path), segment))
+    if (held := read_summary(path)) != run:
         raise ConfigError(
-            f"{source}: at {segment.started_utc} of commit {segment.commit or '(none)'} it says {new}, but "
-            f"{path} {held}. Nothing was imported.",
+            f"{source}: at {run.started_utc} of commit {run.commit or '(none)'} it says "
+            f"{_listed(run.boot_values)}, but {path} {_listed(held.boot_values)}. Nothing was imported.",
             next_step="correct the line; or, where the history is wrong, delete that file and import again.",
         )
     return True
 
 
-def _listed(segment: Segment) -> str:
-    return ", ".join(f"{value:.10g}" for value in segment.values.tolist())
+def _listed(held: BootValues | None) -> str:
+    return ", ".join(f"{value:.10g}" for value in held.values if value is not None) if held else "nothing"

@@ -11,10 +11,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Literal
 
-import msgspec
-
-from hil.base.errors import ConfigError
-from hil.history.judgements import GATE, JUDGEMENTS_FILE, Judgement, UnchangedRun, read_judgements
+from hil.history.files import paths_in, read_past
+from hil.history.judgements import GATE, UnchangedRun, unchanged_runs
+from hil.history.summary import Judgement
 from hil.metrics.stats import quantile_ranks, ratio_interval
 from hil.model import Kind
 from hil.store.run_info import Standing
@@ -124,7 +123,7 @@ def qualify(
         days=days,
         judgements=len(pairs),
         runs=len(judged),
-        alpha=max((run.alpha for run in judged), default=0.0),
+        alpha=max((run.judged.alpha for run in judged), default=0.0),
         counts=_counts(pairs),
         by_target={target: _counts(own) for target, own in by_target.items()},
         seen=_seen([item for _, item in pairs]),
@@ -135,19 +134,19 @@ def qualify(
 def counted(runs: Iterable[UnchangedRun], *, now: datetime.datetime, days: int = DAYS) -> list[UnchangedRun]:
     """Return the runs that count: judged by today's gate, no more than ``days`` days ago."""
     since = now - datetime.timedelta(days=days)
-    return [run for run in runs if run.gate == GATE and run.started >= since]
+    return [run for run in runs if run.judged.gate == GATE and run.started >= since]
 
 
 def natures(runs: Iterable[UnchangedRun], rack: str) -> list[Nature]:
     """Return the natures of a rack's judgements, each once."""
-    found = {Nature(run.rack, item.kind, run.noise) for run in runs for item in run.judgements}
+    found = {Nature(run.rack, item.kind, run.judged.noise) for run in runs for item in run.judged.judgements}
     return sorted((one for one in found if one.rack == rack), key=lambda one: (one.kind, one.noise))
 
 
 def _of(run: UnchangedRun, nature: Nature) -> list[Judgement]:
-    if (run.rack, run.noise) != (nature.rack, nature.noise):
+    if (run.rack, run.judged.noise) != (nature.rack, nature.noise):
         return []
-    return [item for item in run.judgements if item.kind == nature.kind]
+    return [item for item in run.judged.judgements if item.kind == nature.kind]
 
 
 def _counts(pairs: Sequence[tuple[UnchangedRun, Judgement]]) -> Counts:
@@ -187,18 +186,13 @@ def _seen_of(metric: str, relative: bool, effects: Sequence[float]) -> Seen:
 def standing(folder: Path, rack: str, kinds: Collection[Kind], noise: str) -> Standing:
     """Return what run.json says of the rack that a run is measured on, by the history in ``folder``.
 
-    ``judgements`` is None where no history is at hand, or it cannot be read, of which ``why`` tells: the rack
-    is advisory then, as is one that is not known. Of boards of several kinds, the least known is told.
+    ``judgements`` is None where no history is at hand: the rack is advisory then, as an unknown one is.
+    ``why`` tells which files are left out. Of boards of several kinds, the least known counts.
     """
-    path = folder / JUDGEMENTS_FILE
-    nothing = Standing(state="advisory", judgements=None, needed=NEEDED)
-    try:
-        runs = read_judgements(path) if path.is_file() else None
-    except ConfigError as error:
-        return msgspec.structs.replace(nothing, why=error.sentence)
-    if runs is None:
-        return nothing
-    now = datetime.datetime.now(tz=datetime.UTC)
+    if not paths_in(folder):
+        return Standing(state="advisory", judgements=None, needed=NEEDED)
+    past = read_past(folder, racks=[rack])
+    now, runs = datetime.datetime.now(tz=datetime.UTC), unchanged_runs(past.runs)
     found = [qualify(runs, Nature(rack, kind, noise), now=now) for kind in sorted(kinds)]
     least = min(found, key=lambda one: (one.state == "qualified", one.judgements))
-    return Standing(state=least.state, judgements=least.judgements, needed=NEEDED)
+    return Standing(least.state, least.judgements, NEEDED, " ".join(past.left_out))

@@ -80,10 +80,11 @@ class SeriesHistory:
 
 @dataclass(frozen=True)
 class History:
-    """Sessions in order of time, and their series."""
+    """Sessions in order of time, and their series. ``left_out`` says which files were not read, and why."""
 
     sessions: tuple[Session, ...] = ()
     entries: Mapping[tuple[str, str], SeriesHistory] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
 
     @property
     def products(self) -> tuple[str, ...]:
@@ -97,7 +98,8 @@ class History:
     def restricted(self, series_ids: Iterable[str]) -> History:
         """Return what it holds of these series, all sessions included."""
         wanted = set(series_ids)
-        return History(self.sessions, {key: entry for key, entry in self.entries.items() if key[0] in wanted})
+        kept = {key: entry for key, entry in self.entries.items() if key[0] in wanted}
+        return History(self.sessions, kept, self.left_out)
 
 
 NO_HISTORY = History()

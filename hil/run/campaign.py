@@ -17,8 +17,8 @@ from hil.boards.firmware.build_folder import FLASHER_ARGS
 from hil.boards.firmware.bundle import DIGESTS
 from hil.boards.firmware.failure import read_failure
 from hil.boards.firmware.selection import bundle_folders
-from hil.boards.health.quarantine import Watch, describe, folder_of, read_quarantine, reason, way_out
 from hil.boards.places.settings import rack_with_places
+from hil.boards.quarantine import Watch, describe, folder_of, read_quarantine, reason, way_out
 from hil.boards.rack import Rack, load_rack
 from hil.boards.rack.noise import NoiseSettings
 from hil.model import BaseCause, Quarantine, Role

@@ -23,6 +23,7 @@ from hil.model import SCHEMA_VERSION
 _Item = TypeVar("_Item")
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]|\[\.\.\.\]")  # a field, a place in a list, a key of an object
 _MISSING = re.compile(r"Object missing required field `(\w+)`")
+_UNKNOWN = re.compile(r"Object contains unknown field `(\w+)`")
 _WORD = re.compile(r"`([^`]*)`")
 _NESTED = (dict, list)
 _WORDS = {
@@ -101,6 +102,8 @@ def _sentence(kind: type, stored: Any, problem: str) -> str:
     where = where.removeprefix(".")
     if missing := _MISSING.match(said):
         return f"{where}.{missing[1]} is missing".removeprefix(".")
+    if unknown := _UNKNOWN.match(said):
+        return f"{where}.{unknown[1]} is an unknown key".removeprefix(".")
     return f"{where or 'it'} is {value!r:.40}; expected {_expected(hint, said)}"
 
 

@@ -11,7 +11,6 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -20,7 +19,7 @@ from typing import Any
 from hil.base.errors import ConfigError, RigError
 from hil.history import history_of
 from hil.reports.allure.outcome import CATEGORIES
-from hil.reports.history import locked, read_history
+from hil.reports.history import locked
 from hil.reports.kinds import VIRTUAL_REMARK
 from hil.reports.site import generator as outside
 from hil.reports.site import points
@@ -38,7 +37,6 @@ from hil.reports.site.runs import (
     shown,
     title_of,
 )
-from hil.reports.stored import by_name
 from hil.reports.trend import Trend, read_sources, trend_of, write_trend
 from hil.store import JudgedRun, time_in
 from hil.store.files import disk_error, short_path, typed_path
@@ -110,8 +108,8 @@ def build_site(
 
     ``trend`` is what trend_for() returned for them, where somebody wanted it before.
 
-    The runs' own allure-results are read, and boot values, metrics.jsonl and allure.jsonl in
-    ``history`` (by default history_of(OUT)). Only allure.jsonl is written, and not where ``append`` is false.
+    The runs' own allure-results are read, and the ``history`` (by default history_of(OUT)), allure.jsonl
+    in it. Only allure.jsonl is written, and not where ``append`` is false.
     ``single_file`` makes pages that open from disk by a double click; else the test report is for a web
     server. ``keep_newer`` leaves a report as it is that shows a run which started later.
 
@@ -192,19 +190,8 @@ def trend_for(judged: Sequence[JudgedRun], history: Path) -> Trend:
 
 def _trend(runs: Sequence[ShownRun], history: Path) -> Trend:
     """Compute the trend. What of the past is damaged costs its part of it, and is named on its page."""
-    sources, lines = read_sources(history, runs), _past(history)
-    if isinstance(lines, str):
-        sources, lines = replace(sources, notes=(lines, *sources.notes)), []
-    title = title_of(runs)
-    return trend_of(runs, lines, sources, title=title, remark=VIRTUAL_REMARK, most=TREND_RUNS)
-
-
-def _past(history: Path) -> Sequence[Mapping[str, Any]] | str:
-    """Return the lines of metrics.jsonl; where one is damaged, the sentence that names it and the way out."""
-    try:
-        return read_history(history / "metrics.jsonl")
-    except ConfigError as error:
-        return f"The figures of earlier runs are left out: {by_name(str(error), history)}"
+    sources, title = read_sources(history, runs), title_of(runs)
+    return trend_of(runs, sources.lines, sources, title=title, remark=VIRTUAL_REMARK, most=TREND_RUNS)
 
 
 def _assemble(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""trend.json: from runs, the lines of metrics.jsonl and the boot values of the history to one object.
+"""trend.json: from runs, the figures and boot values of the history to one object.
 
 A series in it is columns over its points, and limits as steps.
 """
@@ -146,9 +146,9 @@ def trend_of(
 ) -> Trend:
     """Compute the trend of the reported ``runs``; the same input gives the same bytes.
 
-    ``lines`` are those of metrics.jsonl; of them and of the history count the runs that the reported ones are
-    compared with. At most ``most`` runs of a rack are drawn, and all are judged. ``remark`` is said where a
-    figure is virtual, and none emulated.
+    ``lines`` are figures of earlier runs; of them and of the history count the runs that the reported ones
+    are compared with. At most ``most`` runs of a rack are drawn, and all are judged. ``remark`` is said where
+    a figure is virtual, and none emulated.
     """
     own = [run.line for run in runs]
     history = comparable_history(sources.history, own)

@@ -13,12 +13,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hil.base.errors import HilError
 from hil.base.git import count_between
 from hil.base.paths import PROJECT_ROOT
 from hil.history.nightly.events import Event
 from hil.metrics.sessions import NO_HISTORY
-from hil.reports.history import read_history
 from hil.reports.trend.runs import Run, runs_of
 from hil.store.run_info import commit_words
 
@@ -44,15 +42,10 @@ def commit_json(
     }
 
 
-def commits_of(events: Sequence[Event], history: Path) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return commit_json() by (good, bad) of events that name commits; ``history`` is the folder.
-
-    A metrics.jsonl that cannot be read leaves its part empty.
-    """
-    try:
-        lines = read_history(history / "metrics.jsonl")
-    except HilError:
-        lines = []
+def commits_of(
+    events: Sequence[Event], lines: Sequence[Mapping[str, Any]]
+) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return commit_json() by (good, bad) of events that name commits; ``lines`` are those of the history."""
     named = {(event.good, event.bad) for event in events if event.bad}
     wanted = {bad for _good, bad in named}
     runs, _ = runs_of([one for one in lines if one.get("commit") in wanted], NO_HISTORY, [], most=sys.maxsize)

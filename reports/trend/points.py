@@ -111,8 +111,8 @@ class Gathered:
 
 @dataclass(frozen=True)
 class Series:
-    """A series and its points in order of time. ``case`` and ``metric`` are what the newest line of
-    metrics.jsonl says of it, ``limited`` the newest one with a limit; None where none does. ``noise`` says
+    """A series and its points in order of time. ``case`` and ``metric`` are what the newest judged
+    run says of it, ``limited`` the newest one with a limit; None where none does. ``noise`` says
     that some of its figures were measured under simulated noise."""
 
     key: SeriesKey

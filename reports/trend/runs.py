@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The runs of the trend: lines of metrics.jsonl and sessions of the history, joined by their run id.
+"""The runs of the trend: figures and sessions of the history, joined by their run id.
 
 What the trend is made of beside the runs: boot values of earlier runs, thresholds.
 
@@ -9,20 +9,21 @@ Which sessions of the history the reported runs are shown against: as comparable
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from hil.base.errors import ConfigError
 from hil.base.numeric import np
 from hil.base.paths import PROJECT_ROOT
 from hil.base.untrusted import visible
-from hil.history import load
+from hil.history.files import read_past
+from hil.history.loading import values_of
 from hil.metrics.sessions import NO_HISTORY, History, SeriesHistory, Session
 from hil.model import IMPORTED, Verdict, format_place
 from hil.reports.allure.story import limits_of
-from hil.reports.history import comparable
+from hil.reports.history import comparable, lines_of
 from hil.reports.stored import by_name
 from hil.store import JudgedRun, RunInfo
 from hil.store.run_info import MOST_AUTHOR, MOST_TITLE
@@ -52,8 +53,8 @@ class Reported(Protocol):
 
 @dataclass(frozen=True)
 class Run:
-    """One run. ``line`` is None where only the history knows it, ``session`` (its position there) None where
-    only metrics.jsonl does."""
+    """One run. ``line`` is None where its figures were imported, ``session`` (its position in the history)
+    None where no boot values of it are kept."""
 
     run_id: str
     started_utc: str
@@ -173,39 +174,32 @@ def _profile_of(session: Session) -> str:
 
 _CHECKOUT = PROJECT_ROOT
 
-_Read = TypeVar("_Read")
-
 
 @dataclass(frozen=True)
 class Sources:
-    """``notes`` say which of them could not be read, and the way out."""
+    """``lines`` are the figures of earlier runs; ``notes`` say what could not be read, and the way out."""
 
     history: History = NO_HISTORY
+    lines: Sequence[Mapping[str, Any]] = ()
     thresholds: Mapping[str, Thresholds] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
 def read_sources(folder: Path, runs: Sequence[Reported]) -> Sources:
-    """Read the boot values in ``folder``, and the thresholds of the newest run.
+    """Read the history in ``folder``, and the thresholds of the newest run.
 
     What is damaged costs its part of the trend, and a note that names the file and the way out; it does not
     cost the report.
     """
-    notes: list[str] = []
-
-    def attempt(read: Callable[[], _Read], without: _Read, loss: str) -> _Read:
-        try:
-            return read()
-        except ConfigError as error:
-            notes.append(f"{loss}: {_public(str(error), folder)}")
-            return without
-
+    past = read_past(folder)
+    notes = [f"The history is not whole: {_public(sentence, folder)}" for sentence in past.left_out]
     newest = max(runs, key=lambda run: (str(run.line["started_utc"]), run.run_id))
-    return Sources(
-        attempt(lambda: load(folder), NO_HISTORY, "The boot values of earlier runs are left out"),
-        attempt(lambda: limits_of(newest.run), {}, "The thresholds of the run are left out"),
-        tuple(notes),
-    )
+    thresholds: Mapping[str, Thresholds] = {}
+    try:
+        thresholds = limits_of(newest.run)
+    except ConfigError as error:
+        notes.append(f"The thresholds of the run are left out: {_public(str(error), folder)}")
+    return Sources(values_of(past), lines_of(past.runs), thresholds, tuple(notes))
 
 
 def _public(sentence: str, folder: Path) -> str:

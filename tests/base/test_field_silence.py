@@ -225,10 +225,9 @@ OTHERS = {
         "hil/store/ended.py",
     ),
     "the record, the history or the state of this rack": (
-        "hil/boards/health/quarantine.py",
+        "hil/boards/quarantine.py",
         "hil/boards/lease.py",
         "hil/boards/places/keeper.py",
-        "hil/history/loading.py",
         "hil/history/measuring.py",
         "hil/trace/files.py",
         "hil/virtual/rack_state.py",

@@ -20,8 +20,8 @@ from hil.boards.firmware.build_folder import flasher_args
 from hil.boards.firmware.bundle import read_digests
 from hil.boards.firmware.partition_table import read_csv
 from hil.ci.plan import read_plan
+from hil.history.files import read_summary
 from hil.history.importing import _text
-from hil.history.loading import read_segment
 from hil.network.dissect.segments import MqttPorts, read_segments
 from hil.network.ledger.files import read_arrivals
 from hil.store.directory import RunDirectory
@@ -41,9 +41,9 @@ READERS: tuple[tuple[str, str, Callable[[Path], object], int], ...] = (
     ("arrivals", "arrivals.csv", lambda path: read_arrivals(path, run=1), reading.RUN_MOST_BYTES),
     ("plan", "plan.json", read_plan, reading.SETTINGS_MOST_BYTES),
     ("image", "hil.bin", read_app_description, reading.IMAGE_MOST_BYTES),
-    ("segment", "20261121T012300Z-pr-0001.json", read_segment, reading.SEGMENT_MOST_BYTES),
+    ("summary", "20261121T012300Z-pr-0001.json", read_summary, reading.SEGMENT_MOST_BYTES),
     ("journal", "records.jsonl", lambda path: RunDirectory.open(path.parent).read(), reading.RUN_MOST_BYTES),
-    ("lines", "health.jsonl", lambda path: read_jsonl(path, lambda *_: None), reading.RUN_MOST_BYTES),
+    ("lines", "allure.jsonl", lambda path: read_jsonl(path, lambda *_: None), reading.RUN_MOST_BYTES),
     ("run", "run.json", read_bytes, reading.RUN_MOST_BYTES),
     ("verdict", "verdicts.json", read_verdict, reading.RUN_MOST_BYTES),
     (

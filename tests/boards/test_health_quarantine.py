@@ -9,11 +9,13 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from hil.base.errors import ConfigError, RigError
 from hil.boards import lease
-from hil.boards.health.quarantine import (
+from hil.boards.lease import kept_dir
+from hil.boards.quarantine import (
     QUARANTINE_FILE,
     Watch,
     folder_of,
@@ -22,7 +24,6 @@ from hil.boards.health.quarantine import (
     reason,
     release,
 )
-from hil.boards.lease import kept_dir
 from hil.boards.rack import load_rack
 from hil.gate import judge
 from hil.model import Entry, NotRun, Quarantine
@@ -33,7 +34,7 @@ from hil.run.comparing import Other
 from hil.run.options import RunOptions
 from hil.run.plan import Plan, make_plan
 from hil.run.run_facts import run_info as facts_of
-from tests.boards.health_runs import KEPT_OUT, board_run, run_at
+from tests.history.health_runs import KEPT_OUT, board_run, run_at
 from tests.lab import make_lab
 from tests.make_records import RUN_ID, publish_record, publish_thresholds, run_info
 from tests.reports.as_read import as_read
@@ -220,7 +221,7 @@ def test_the_rack_files_rule_is_a_number_from_one_on(tmp_path: Path, value: str,
 def test_a_board_that_nothing_brought_back_is_kept_out_at_once(tmp_path: Path) -> None:
     """One run is enough where the rack keeps boards out by itself; other boards of the run stay in."""
     watch = Watch(tmp_path, 3, Path("rack.yaml"))
-    lost = replace(board_run("rig", "e1"), is_lost=True)
+    lost = msgspec.structs.replace(board_run("rig", "e1"), is_lost=True)
     others = (board_run("ok", "e2"), board_run("panic", "e3"))
     (sentence,) = watch.look(replace(run_at(0, "rig"), boards=(lost, *others)))
     assert "board e1 is in quarantine from now on: it did not answer, and nothing" in sentence

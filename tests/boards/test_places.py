@@ -19,9 +19,9 @@ import pytest
 from click.testing import CliRunner
 
 from hil.base.errors import ConfigError
-from hil.boards.health.quarantine import folder_of, put, read_quarantine
 from hil.boards.places.exporter import exporter_config, place_commands
 from hil.boards.places.settings import rack_with_places, read_places
+from hil.boards.quarantine import folder_of, put, read_quarantine
 from hil.boards.rack import load_rack
 from hil.cli.board import release_board
 from hil.model import Quarantine

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from hil.history.files import read_past
 from tests.lab import ROOT
 from tests.reports.site_runs import healthy, store_run
 
@@ -48,8 +48,7 @@ def test_a_killed_leg_does_not_lose_the_night(tmp_path: Path) -> None:
     warnings = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
     assert [line.partition("the leg ")[2].split()[0] for line in warnings] == ["rack-esp32", "rack-esp32c3"]
     assert "verdicts.json: no verdict can be read from it (No such file or directory)" in warnings[0]
-    lines = (tmp_path / "out" / "history" / "metrics.jsonl").read_text().splitlines()
-    assert [json.loads(line)["run_id"] for line in lines] == [NAMES[0]]
+    assert [run.run_id for run in read_past(tmp_path / "out" / "history").runs] == [NAMES[0]]
     assert (tmp_path / "out" / "report" / "index.html").is_file()
 
 
@@ -82,8 +81,7 @@ def test_several_racks_and_benches_are_one_report(tmp_path: Path) -> None:
     store_run(legs / "rack-esp32", "20261120T040000Z-nightly-0004", healthy(), rack="lab")
     done = report(tmp_path, "--legs", str(legs), "--files")
     assert done.returncode == 0, done.stderr
-    lines = (tmp_path / "out" / "history" / "metrics.jsonl").read_text().splitlines()
-    assert {(line["rack"], line["suite"]) for line in map(json.loads, lines)} == {
+    assert {(run.rack, run.suite) for run in read_past(tmp_path / "out" / "history").runs} == {
         ("virtual", "nightly and publish"),
         ("virtual", "nightly and echo"),
         ("virtual", "nightly and jitter"),

@@ -37,7 +37,7 @@ sys.meta_path.insert(0, Missing())
 sys.argv = sys.argv[2:]
 runpy.run_module(sys.argv[0], run_name="__main__")
 """
-HISTORY = "health.jsonl"
+HISTORY = "allure.jsonl"
 
 
 class Planner:

@@ -419,7 +419,8 @@ def test_a_night_is_measured_reported_and_remembered(project: Project) -> None:
     jobs = ("Virtual rack virtual-publish", "History and report", "Push the history", "Deploy the report")
     for job in (*jobs, "Build esp32c3", "Virtual rack night-virtual", "hil-verdict"):
         assert done.ended_well(job), job
-    lines = project.git("show", "hil-history:metrics.jsonl").splitlines()
+    held = project.git("ls-tree", "-r", "--name-only", "hil-history").splitlines()
+    lines = [project.git("show", f"hil-history:{name}") for name in held if name.endswith(".json")]
     (run,) = (done.artefacts / "leg-virtual-publish" / "virtual-publish").iterdir()
     assert len(lines) == 3  # and those of the suite pr and of the instruction cost
     assert sum('"cost_least_instructions"' in line for line in lines) == 1
@@ -427,7 +428,7 @@ def test_a_night_is_measured_reported_and_remembered(project: Project) -> None:
     assert json.loads((run / "run.json").read_text())["trigger"] == "nightly"
     assert (done.artefacts / "github-pages-1" / "index.html").is_file()
     (night,) = (done.artefacts / "leg-night-virtual" / "night-virtual").iterdir()
-    assert f"lab/{night.name}.json" in project.git("ls-tree", "-r", "--name-only", "hil-history").splitlines()
+    assert '"boot_values"' in project.git("show", f"hil-history:lab/{night.name}.json")
     assert "nights measured no reference: raw values only" in done.log
 
 

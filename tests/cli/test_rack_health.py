@@ -11,17 +11,18 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from hil.boards.health import RunHealth, summarise
-from hil.boards.health.quarantine import put, read_quarantine
-from hil.boards.health.words import HEAD, advice, duration, percent
 from hil.boards.lease import lease_boards
+from hil.boards.quarantine import put, read_quarantine
 from hil.cli.app import app
 from hil.cli.app import run_command as hil
 from hil.cli.rack import lines
+from hil.history.health.summary import summarise
+from hil.history.health.types import RunHealth
+from hil.history.health.words import HEAD, advice, duration, percent
 from hil.model import Fault
 from hil.store.run_info import utc_now
-from tests.boards.health_runs import KEPT_OUT, at, run_at
 from tests.ci.test_ci_comment_hostile import Seen
+from tests.history.health_runs import KEPT_OUT, at, run_at
 from tests.lab import make_lab
 from tests.reports.site_runs import store_run
 from tools.comment_page import to_html

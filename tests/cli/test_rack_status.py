@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hil.boards.health.quarantine import folder_of, put
+from hil.boards.quarantine import folder_of, put
 from hil.boards.rack import load_rack
 from hil.cli.status import HEAD, Row, Section, screen, section_of
 from hil.model import Quarantine

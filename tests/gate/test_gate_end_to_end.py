@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from hil.boards.rack.noise import NoiseSettings
-from hil.history.judgements import JUDGEMENTS_FILE, read_judgements
+from hil.history.files import read_past
+from hil.history.judgements import unchanged_runs
 from hil.metrics.words import in_words
 from hil.virtual.noise import Noise, load_noise_profile
 from tests.gate.gate_lab import METRIC, GateLab, Judged, open_gate_lab, suites
@@ -189,8 +190,8 @@ def test_a_rack_qualifies_by_unchanged_firmware(gate_lab: GateLab, virtual_firmw
     said = done.stdout.partition("rack lab (virtual, simulated noise quiet)")[2]
     assert "advisory: 1 of 200 judgements; one night adds about 1" in said
     assert max(map(len, said.splitlines())) <= 80
-    runs = read_judgements(kept / JUDGEMENTS_FILE)
-    assert [(run.noise, len(run.judgements)) for run in runs] == [("quiet", 1)]
+    runs = unchanged_runs(read_past(kept).runs)
+    assert [(run.judged.noise, len(run.judged.judgements)) for run in runs] == [("quiet", 1)]
     folder = lab.out / runs[0].run_id
     records = of_type(lines_of(folder), "record")
     assert {record["role"] for record in records} == {"candidate", "base"}

@@ -18,21 +18,23 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import msgspec
 from prometheus_client.exposition import push_to_gateway
 from rich.console import Console
 
-from hil.boards.health import HEALTH_FILE, read_lines, summarise
 from hil.ci import comment_page
 from hil.ci.conclusion import conclude
 from hil.ci.plan import read_plan
 from hil.cli import changes as changes_lines
 from hil.gate import judge
 from hil.history import load
-from hil.history.from_run import segment_of
+from hil.history.files import read_past
+from hil.history.from_run import boot_values_of, summary_of
+from hil.history.health.summary import summarise
+from hil.history.health.types import healths_in
 from hil.history.nightly.events import events_of
 from hil.history.nightly.survey import survey
-from hil.history.segment import to_bytes
-from hil.reports import history
+from hil.history.summary import to_bytes
 from hil.reports.allure import complete_results
 from hil.reports.comment import CHARACTERS, read_facts
 from hil.reports.comment import render as render_comment
@@ -76,7 +78,7 @@ def render(stored: Path, work: Path) -> Files:
     files |= _plain(read)
     files |= _pushed(read, out)
     files |= _allure(read)
-    files |= _kept(read, work)
+    files |= _kept(read)
     files |= _changes(out, thresholds)
     files |= _site(read, out)
     files |= _comments(stored / "plan.json", run, work)
@@ -120,7 +122,7 @@ def _pushed(run: JudgedRun, out: Path) -> Files:
 
     Of boards that differ in their figures alone there is a digest.
     """
-    known = summarise(read_lines(out / "history" / HEALTH_FILE), now_utc=NOW)
+    known = summarise(healths_in(read_past(out / "history").runs), now_utc=NOW)
     groups = [*groups_of(run), *(rack_group(one) for one in known)]
     sent: Files = {}
     for group in groups:
@@ -209,15 +211,10 @@ def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:_DIGITS]
 
 
-def _kept(run: JudgedRun, work: Path) -> Files:
-    """Return what the histories would keep of the run: boot values, figures, health."""
-    history.append_run(work / "figures.jsonl", run)
-    history.append_health(work / HEALTH_FILE, run)
-    return {
-        "kept/boot-values.json": to_bytes(segment_of(run)),
-        "kept/figures.json": _pretty((work / "figures.jsonl").read_bytes()),
-        "kept/health.json": _pretty((work / HEALTH_FILE).read_bytes()),
-    }
+def _kept(run: JudgedRun) -> Files:
+    """Return what the history would keep of the run: boot values, figures, health."""
+    kept = msgspec.structs.replace(summary_of(run), boot_values=boot_values_of(run))
+    return {"kept/run.json": _pretty(to_bytes(kept))}
 
 
 def _pretty(data: bytes) -> bytes:

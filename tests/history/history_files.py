@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Segments for tests: what a night of a rack leaves in the history, from a seed."""
+"""Runs of the history for tests: what a night of a rack leaves in the history, from a seed."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import datetime
 from collections.abc import Sequence
 
 import numpy as np
+from msgspec.structs import replace
 
-from hil.history.saving import Point, build
-from hil.history.segment import Image, Segment, SegmentBoard
+from hil.history.building import Point, build
+from hil.history.summary import SCHEMA_VERSION, BootValues, Image, MeasuredBoard, Summary
 from hil.model import Scalar, format_case_id
 
 NIGHTS_FROM = datetime.datetime(2026, 1, 1, 2, 0, tzinfo=datetime.UTC)
@@ -26,20 +27,10 @@ def night(
     boots: int = 4,
     channel: int = 6,
     product: str = "",
-) -> Segment:
+) -> Summary:
     """Return night ``number`` of a rack: every other boot of a board is the reference's."""
     chance = np.random.RandomState([number, *rack.encode()])
     started = NIGHTS_FROM + datetime.timedelta(days=number)
-    head = {
-        "run_id": f"{started:%Y%m%dT%H%M%SZ}-nightly-{'-'.join(filter(None, [product, rack]))}",
-        "started_utc": f"{started:%Y-%m-%dT%H:%M:%SZ}",
-        "rack": rack,
-        "suite": "nightly",
-        "trigger": "nightly",
-        "commit": f"{number:040x}",
-        "dirty": False,
-        "product": product,
-    }
     rulers = {"publish": "c" * 64}
     images = [Image("candidate", "esp32", CANDIDATE, rulers), Image("reference", "esp32", REFERENCE, rulers)]
     conditions: dict[str, Scalar] = {"access_point": "external", "ssid": "lab", "channel": channel}
@@ -51,8 +42,32 @@ def night(
         for case_id in [format_case_id("publish", {"count": 200, "turn": n}) for n in range(cases)]
         for metric in metrics
     ]
-    described = [SegmentBoard(board, "esp32", "physical", conditions) for board in boards]
-    return build(head, described, images, points)
+    described = [MeasuredBoard(board, "esp32", "physical", conditions) for board in boards]
+    return Summary(
+        schema=SCHEMA_VERSION,
+        run_id=f"{started:%Y%m%dT%H%M%SZ}-nightly-{'-'.join(filter(None, [product, rack]))}",
+        started_utc=f"{started:%Y-%m-%dT%H:%M:%SZ}",
+        rack=rack,
+        suite="nightly",
+        trigger="nightly",
+        commit=f"{number:040x}",
+        dirty=False,
+        product=product,
+        boot_values=build(described, images, points),
+    )
+
+
+def values_in(run: Summary) -> BootValues:
+    """Return the boot values of a run that has some."""
+    assert run.boot_values
+    return run.boot_values
+
+
+def scaled(run: Summary, factor: int) -> Summary:
+    """Return the run with each value that often."""
+    held = values_in(run)
+    values = tuple(None if value is None else value * factor for value in held.values)
+    return replace(run, boot_values=replace(held, values=values))
 
 
 def _measured(chance: np.random.RandomState, metric: str) -> tuple[float, int, int]:

@@ -6,20 +6,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from hil.history import append
-from hil.history.saving import Point, build
-from hil.history.segment import HEAD, Image, Segment, SegmentBoard
+from hil.history import keep
+from hil.history.building import Point, build
+from hil.history.summary import SCHEMA_VERSION, Image, MeasuredBoard, Role, Summary
 from hil.metrics.sessions import History, SeriesHistory, Session
 from hil.model import bench_of
+
+_HEAD = ("run_id", "started_utc", "rack", "suite", "trigger", "commit", "dirty", "product")
 
 
 def save(history: History, folder: Path) -> None:
     """Write a file a session."""
-    for segment in _segments_of(history):
-        append(folder, segment)
+    for run in _runs_of(history):
+        keep(folder, run)
 
 
-def _segments_of(history: History) -> Iterator[Segment]:
+def _runs_of(history: History) -> Iterator[Summary]:
     points: dict[int, list[Point]] = {}
     rulers: dict[int, dict[tuple[str, str], dict[str, str]]] = {}
     for entry in history.entries.values():
@@ -28,8 +30,9 @@ def _segments_of(history: History) -> Iterator[Segment]:
             known = rulers.setdefault(session, {}).setdefault((point.role, point.sha256), {})
             known[bench_of(point.case_id)] = ruler
     for number, its in enumerate(history.sessions):
-        head = {key: getattr(its, key) for key in (*HEAD, "product")}
-        yield build(head, _boards(its), _images(its, rulers.get(number, {})), points.get(number, ()))
+        values = build(_boards(its), _images(its, rulers.get(number, {})), points.get(number, ()))
+        head = {key: getattr(its, key) for key in _HEAD}
+        yield Summary(schema=SCHEMA_VERSION, **head, boot_values=values)
 
 
 def _points_of(entry: SeriesHistory) -> Iterator[tuple[int, Point, str]]:
@@ -51,7 +54,7 @@ def _points_of(entry: SeriesHistory) -> Iterator[tuple[int, Point, str]]:
         yield session, point, str(entry.ruler[row])
 
 
-def _boards(session: Session) -> list[SegmentBoard]:
+def _boards(session: Session) -> list[MeasuredBoard]:
     found = []
     for board_id, board in session.boards.items():
         own = {
@@ -59,13 +62,14 @@ def _boards(session: Session) -> list[SegmentBoard]:
             for key, fact in session.conditions.items()
             if key.startswith(f"{board_id}.")
         }
-        found.append(SegmentBoard(board_id, board.target, board.kind, own))
+        found.append(MeasuredBoard(board_id, board.target, board.kind, own))
     return found
 
 
 def _images(session: Session, rulers: Mapping[tuple[str, str], Mapping[str, str]]) -> list[Image]:
     found = []
     for key, sha256 in session.firmware.items():
-        role, _, name = key.partition(" ")
+        word, _, name = key.partition(" ")
+        role: Role = "candidate" if word == "candidate" else "reference"
         found.append(Image(role, name, sha256, rulers.get((role, sha256), {})))
     return found

@@ -12,8 +12,8 @@ import pytest
 
 from hil.base.errors import ConfigError
 from hil.history import load
+from hil.history.files import paths_in
 from hil.history.importing import import_csv
-from hil.history.loading import segment_paths
 from hil.history.nightly.nights import nights_of
 
 NOW = datetime.datetime(2026, 11, 24, 3, tzinfo=datetime.UTC)
@@ -30,7 +30,7 @@ def taken(folder: Path, content: str) -> list[str]:
 def refused(folder: Path, content: str) -> str:
     with pytest.raises(ConfigError) as caught:
         taken(folder, content)
-    assert not segment_paths(folder / "h")
+    assert not paths_in(folder / "h")
     return str(caught.value)
 
 

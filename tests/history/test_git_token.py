@@ -55,7 +55,7 @@ def server() -> Iterator[Server]:
 def push(repository: Repository, **environment: str) -> subprocess.CompletedProcess[str]:
     folder = repository.path / "history"
     folder.mkdir(exist_ok=True)
-    (folder / "health.jsonl").write_text("{}\n")
+    (folder / "allure.jsonl").write_text("{}\n")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("GITHUB_", "GIT_"))}
     return subprocess.run(
         [sys.executable, "-m", "hil", "history", "push", "--history", str(folder)],

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The history of figures: one line a run, whatever happens to the file or is done twice."""
+"""The figures in the history: of each judged run what the gate said, once, and as it said it last."""
 
 from __future__ import annotations
 
 import json
 import os
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +12,14 @@ import jsonschema
 import pytest
 
 from hil.base.errors import ConfigError, RigError
+from hil.history.files import read_past
+from hil.history.from_run import keep_run
 from hil.model import Fault
-from hil.reports.history import append_run, comparable, line_of, locked, read_history, with_runs
+from hil.reports.history import comparable, line_of, locked, with_runs
 from hil.store import RunDirectory, read_judged_run
 from hil.store.verdicts import read_verdict
-from tests.make_records import publish_record, run_info
+from tests.make_records import run_info
 from tests.reports.site_runs import healthy, rejudge, store_run
-from tests.store.test_store import largest_file
 
 SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "reference" / "schema" / "history.schema.json"
 NAMES = ("20261121T101500Z-quick-0001", "20261122T101500Z-quick-0002", "20261123T101500Z-quick-0003")
@@ -35,11 +35,11 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 @pytest.fixture
 def history(tmp_path: Path) -> Path:
-    return tmp_path / "history" / "metrics.jsonl"
+    return tmp_path / "history"
 
 
 def ids(history: Path) -> list[str]:
-    return [line["run_id"] for line in read_history(history)]
+    return [run.run_id for run in read_past(history).runs]
 
 
 def test_a_line_holds_every_figure_with_limit_and_outcome(runs: list[Path], tmp_path: Path) -> None:
@@ -67,118 +67,64 @@ def test_what_is_written_fits_the_schema(runs: list[Path], history: Path, tmp_pa
     pull_request = store_run(tmp_path, f"{NAMES[0]}-a", healthy(), trigger="pr", ci=ci)
     nothing = store_run(tmp_path, f"{NAMES[0]}-b", [Fault("", "rig", 3, "the port is gone", "v1")])
     for run in (*runs, pull_request, nothing):
-        append_run(history, read_judged_run(run))
+        keep_run(read_judged_run(run), history)
     schema = json.loads(SCHEMA.read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
-    lines = [json.loads(line) for line in history.read_text().splitlines()]
+    lines = [json.loads(path.read_bytes()) for path in history.glob("*/*.json")]
     for line in lines:
         jsonschema.Draft202012Validator(schema).validate(line)
     assert len(lines) == 5
     assert [line["commit"] for line in lines if line["trigger"] == "pr"] == ["f" * 40]
-    old = {key: value for key, value in lines[0].items() if key != "profile"}
-    jsonschema.Draft202012Validator(schema).validate(old)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.Draft202012Validator(schema).validate({**lines[0], "extra": 1})
 
 
 def test_the_documentation_names_every_key() -> None:
-    """docs/operate/reports.md and the schema do not drift apart."""
+    """docs/operate/history.md and the schema do not drift apart."""
     schema = json.loads(SCHEMA.read_text())
-    case = schema["properties"]["cases"]["items"]["properties"]
+    own = schema["properties"]
+    case = own["cases"]["items"]["properties"]
     metric = case["metrics"]["additionalProperties"]["properties"]
-    text = (SCHEMA.parents[2] / "operate" / "reports.md").read_text()
-    keys = [*schema["properties"], *case, *metric]
+    parts = (own[name]["properties"] for name in ("health", "unchanged", "boot_values"))
+    text = (SCHEMA.parents[2] / "operate" / "history.md").read_text()
+    keys = [*own, *case, *metric, *(key for part in parts for key in part)]
     assert [key for key in keys if f"`{key}`" not in text] == []
 
 
 def test_a_run_is_there_once_and_at_its_place(runs: list[Path], history: Path) -> None:
-    """Appending again replaces; the order is that of the runs, not of the appending."""
+    """Entering it again replaces its file; the order is that of the runs, not of the entering."""
     for run in (runs[2], runs[0], runs[1], runs[0]):
-        append_run(history, read_judged_run(run))
+        keep_run(read_judged_run(run), history)
     assert ids(history) == list(NAMES)
 
 
-def test_a_run_that_is_judged_again_replaces_its_line(history: Path, tmp_path: Path) -> None:
+def test_a_run_that_is_judged_again_replaces_its_figures(history: Path, tmp_path: Path) -> None:
     """The history says what the verdict says."""
     run = store_run(tmp_path, NAMES[0], healthy(31.0))
-    append_run(history, read_judged_run(run))
+    keep_run(read_judged_run(run), history)
     journal = run / "records.jsonl"
     kept = [line for line in journal.read_text().splitlines() if '"board":"v1"' in line]
     journal.write_text("\n".join(kept) + "\n")
     rejudge(run)
-    append_run(history, read_judged_run(run))
-    assert [line["outcome"] for line in read_history(history)] == ["pass"]
-
-
-def test_a_last_line_cut_off_in_writing_is_left_out(runs: list[Path], history: Path) -> None:
-    """The lines before it count, and the next append leaves whole lines only."""
-    append_run(history, read_judged_run(runs[0]))
-    append_run(history, read_judged_run(runs[1]))
-    history.write_bytes(history.read_bytes()[:-200])
-    assert ids(history) == [NAMES[0]]
-    append_run(history, read_judged_run(runs[2]))
-    assert ids(history) == [NAMES[0], NAMES[2]]
-
-
-def test_a_last_line_without_its_newline_is_not_lost(runs: list[Path], history: Path) -> None:
-    """An editor that strips the last newline does not take a run with it."""
-    append_run(history, read_judged_run(runs[0]))
-    history.write_bytes(history.read_bytes().rstrip(b"\n"))
-    append_run(history, read_judged_run(runs[1]))
-    assert ids(history) == list(NAMES[:2])
-
-
-@pytest.mark.parametrize(
-    ("damage", "words"),
-    [
-        ('{"schema":1', "not JSON"),
-        ("[]", "not a JSON object"),
-        ('{"schema":0}', "schema is 0, this program reads 1"),
-        ('{"schema":1,"run_id":"x"}', "started_utc, trigger, rack, cases missing"),
-    ],
-)
-def test_a_damaged_line_is_named_with_the_way_out(
-    runs: list[Path], history: Path, damage: str, words: str
-) -> None:
-    """File, line, what is wrong, and the command that takes it out; nothing is overwritten meanwhile."""
-    append_run(history, read_judged_run(runs[0]))
-    damaged = f"{history.read_text()}{damage}\n"
-    history.write_text(damaged)
-    with pytest.raises(ConfigError) as caught:
-        append_run(history, read_judged_run(runs[1]))
-    for part in (f"{history}:2:", words, f"sed -i 2d {history}"):
-        assert part in str(caught.value)
-    assert history.read_text() == damaged
+    keep_run(read_judged_run(run), history)
+    assert [run.outcome for run in read_past(history).runs] == ["pass"]
 
 
 def test_a_run_without_verdict_is_refused(runs: list[Path], history: Path, tmp_path: Path) -> None:
-    """Nothing is appended; the sentence says how to get a verdict."""
+    """Nothing is entered; the sentence says how to get a verdict."""
     run = RunDirectory.create(tmp_path / "out", run_info(run_id=NAMES[0]))
     with pytest.raises(ConfigError, match="hil gate"):
-        append_run(history, read_judged_run(run.path))
+        keep_run(read_judged_run(run.path), history)
     assert not history.exists()
 
 
-def test_runs_that_end_together_are_all_kept(tmp_path: Path, history: Path) -> None:
-    """Two racks of one host may finish at the same moment."""
-    many = [
-        store_run(tmp_path, f"20261121T1015{n:02}Z-quick-{n:04}", [publish_record(rows=50)]) for n in range(8)
-    ]
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda run: append_run(history, read_judged_run(run)), many))
-    assert len(ids(history)) == 8
-
-
-def test_a_full_disk_leaves_the_history_as_it_was(runs: list[Path], history: Path) -> None:
-    """The file is replaced whole or not at all; the error is the rig's and says what is safe."""
-    append_run(history, read_judged_run(runs[0]))
-    before = history.read_bytes()
-    with largest_file(len(before) + 100), pytest.raises(RigError) as caught:
-        append_run(history, read_judged_run(runs[1]))
-    assert f"could not add {NAMES[1]} to {history}" in str(caught.value)
-    assert "free some space" in str(caught.value)
-    assert history.read_bytes() == before
-    assert [path.name for path in history.parent.iterdir()] == [history.name]
+@pytest.mark.parametrize("rack", ["..", "../elsewhere", "/tmp/x", ".git"])
+def test_a_rack_names_a_folder_of_the_history(tmp_path: Path, history: Path, rack: str) -> None:
+    """run.json may be foreign: a name that leads elsewhere is refused, and nothing is written."""
+    run = store_run(tmp_path / "out", NAMES[0], [Fault("", "rig", 3, "gone", "v1")], rack=rack)
+    with pytest.raises(ConfigError, match="it has no place in the history"):
+        keep_run(read_judged_run(run), history)
+    assert not history.exists()
 
 
 def test_waiting_for_another_process_has_an_end(tmp_path: Path) -> None:

@@ -33,12 +33,12 @@ def work(origin: Repository, tmp_path: Path) -> Repository:
     return clone(origin, tmp_path / "work")
 
 
-def append(folder: Path, line: str, name: str = "metrics.jsonl") -> None:
+def append(folder: Path, line: str, name: str = "allure.jsonl") -> None:
     with (folder / name).open("a") as stream:
         stream.write(f"{line}\n")
 
 
-def stored(origin: Repository, name: str = "metrics.jsonl") -> list[str]:
+def stored(origin: Repository, name: str = "allure.jsonl") -> list[str]:
     return origin.git("show", f"{history.BRANCH}:{name}").splitlines()
 
 
@@ -49,7 +49,7 @@ def test_the_first_night(origin: Repository, work: Repository, tmp_path: Path) -
     append(folder, '{"run": 1}')
     commit = history.push(work.path, folder, "first")
     assert origin.git("rev-parse", history.BRANCH) == commit
-    assert origin.git("ls-tree", "--name-only", history.BRANCH) == "metrics.jsonl"
+    assert origin.git("ls-tree", "--name-only", history.BRANCH) == "allure.jsonl"
     assert origin.git("rev-list", "--count", history.BRANCH) == "1"
 
 
@@ -59,13 +59,11 @@ def test_the_next_night(origin: Repository, work: Repository, tmp_path: Path) ->
     history.fetch(work.path, first)
     append(first, '{"run": "é"}')
     history.push(work.path, first, "first")
-    assert history.fetch(work.path, second) == ["metrics.jsonl"]
-    assert (second / "metrics.jsonl").read_bytes() == (first / "metrics.jsonl").read_bytes()
+    assert history.fetch(work.path, second) == ["allure.jsonl"]
+    assert (second / "allure.jsonl").read_bytes() == (first / "allure.jsonl").read_bytes()
     append(second, '{"run": 2}')
-    append(second, '{"run": 2}', "allure.jsonl")
     history.push(work.path, second, "second")
     assert stored(origin) == ['{"run": "é"}', '{"run": 2}']
-    assert stored(origin, "allure.jsonl") == ['{"run": 2}']
     assert work.git("status", "--porcelain") == ""
 
 
@@ -75,7 +73,7 @@ def test_a_shortened_file_is_kept_short(origin: Repository, work: Repository, tm
     history.fetch(work.path, folder)
     append(folder, "1\n2")
     history.push(work.path, folder, "two")
-    (folder / "metrics.jsonl").write_text("2\n3\n")
+    (folder / "allure.jsonl").write_text("2\n3\n")
     history.push(work.path, folder, "short")
     assert stored(origin) == ["2", "3"]
 
@@ -105,23 +103,21 @@ def test_somebody_was_faster(origin: Repository, work: Repository, tmp_path: Pat
     assert stored(origin) == ["common", "theirs", "ours"]
 
 
-def test_a_run_has_one_line(origin: Repository, work: Repository, tmp_path: Path) -> None:
-    """Runs of the machine itself stay where nights are fetched; of a run that both know what comes counts."""
-    own, night, again = ('{"run_id":"own"}', '{"run_id":"night","exit_code":1}', '{"run_id":"night"}')
+def test_a_report_has_one_line(origin: Repository, work: Repository, tmp_path: Path) -> None:
+    """Lines of the machine itself stay where nights are fetched; of one that both know what comes counts."""
+    own, night, again = ('{"runs":["own"]}', '{"runs":["night"],"url":"x"}', '{"runs":["night"]}')
     nights, mine = tmp_path / "nights", tmp_path / "mine"
     for folder, lines in ((nights, [night]), (mine, [own, night])):
         folder.mkdir()
         append(folder, "\n".join(lines))
-        append(folder, '{"runs":["night"]}', "allure.jsonl")
     history.push(work.path, nights, "night")
-    (nights / "metrics.jsonl").write_text(f"{again}\n")
+    (nights / "allure.jsonl").write_text(f"{again}\n")
     (nights / history.FETCHED).unlink()  # as if somebody had pushed meanwhile
     history.push(work.path, nights, "judged again")
     assert stored(origin) == [again]
     for _ in range(2):
         history.fetch(work.path, mine)
-        assert (mine / "metrics.jsonl").read_text().splitlines() == [own, again]
-        assert (mine / "allure.jsonl").read_text() == '{"runs":["night"]}\n'
+        assert (mine / "allure.jsonl").read_text().splitlines() == [own, again]
 
 
 def test_a_push_that_loses_the_race_is_tried_again(
@@ -171,16 +167,3 @@ def test_a_remote_that_is_not_there(work: Repository, tmp_path: Path) -> None:
     """git's own words, not an empty history: that would make the trend start anew."""
     with pytest.raises(ConfigError, match="ls-remote"):
         history.fetch(work.path, tmp_path / "history", remote=str(tmp_path / "nowhere"))
-
-
-def test_a_single_file_is_fetched(origin: Repository, work: Repository, tmp_path: Path) -> None:
-    """For who reads it alone: nothing else comes, and the folder does not pass for one to push from."""
-    nights, mine = tmp_path / "nights", tmp_path / "mine"
-    nights.mkdir()
-    append(nights, '{"run_id":"night"}')
-    append(nights, '{"run_id":"night"}', "judgements.jsonl")
-    history.push(work.path, nights, "night")
-    assert history.fetch(work.path, mine, only="judgements.jsonl") == ["judgements.jsonl"]
-    assert [path.name for path in mine.iterdir()] == ["judgements.jsonl"]
-    assert history.fetch(work.path, tmp_path / "none", only="other.jsonl") == []
-    assert stored(origin, "judgements.jsonl") == ['{"run_id":"night"}']

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The boot values on the branch hil-history: a file a run, from many racks at once, beside the lines."""
+"""The branch hil-history: a file a run, from many racks at once, beside Allure's lines."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,10 +17,9 @@ from hil.cli.app import run_command
 from hil.history import branch as history
 from hil.history import load
 from hil.history.branch import BRANCH, FETCHED
-from hil.history.loading import segment_paths
-from hil.history.saving import path_of
+from hil.history.files import path_of, paths_in
 from tests.ci.ci_rig import Repository
-from tests.history.history_files import night
+from tests.history.history_files import night, scaled
 from tests.history.test_history_branch_files import clone
 from tests.history.test_history_store import cut_off, store
 
@@ -55,7 +53,7 @@ def names(origin: Repository) -> list[str]:
 
 
 def name_of(folder: Path) -> list[str]:
-    return [path.relative_to(folder).as_posix() for path in segment_paths(folder)]
+    return [path.relative_to(folder).as_posix() for path in paths_in(folder)]
 
 
 def test_a_night_comes_back(origin: Repository, work: Repository, tmp_path: Path) -> None:
@@ -67,9 +65,7 @@ def test_a_night_comes_back(origin: Repository, work: Repository, tmp_path: Path
     assert names(origin) == name_of(here)
     assert origin.git("rev-list", "--count", BRANCH) == "1"
     assert fetch(work, there) == name_of(here)
-    assert [path.read_bytes() for path in segment_paths(there)] == [
-        path.read_bytes() for path in segment_paths(here)
-    ]
+    assert [path.read_bytes() for path in paths_in(there)] == [path.read_bytes() for path in paths_in(here)]
     assert load(there).sessions == load(here).sessions
     assert push(work, there) == ""
     assert work.git("status", "--porcelain") == ""
@@ -137,28 +133,28 @@ def test_many_lost_races_are_no_refusal(origin: Repository, work: Repository, tm
 
 
 def test_a_run_never_changes_on_the_branch(origin: Repository, work: Repository, tmp_path: Path) -> None:
-    """Other content of a run that is there: refused both ways, by name; neither is touched."""
+    """Other content of a run that is there is refused by name; who fetches has what the branch holds."""
     one = night(0)
     push(work, store(tmp_path / "here", one))
     tip = origin.git("rev-parse", BRANCH)
-    other = store(tmp_path / "other", replace(one, values=one.values + 1), night(1))
-    mine = path_of(other, "bench-1", one.run_id)
+    other = store(tmp_path / "other", scaled(one, 2), night(1))
+    mine = path_of(other, one)
     with pytest.raises(
-        ConfigError, match=rf"{mine} is not what the branch hil-history holds.*delete the file"
+        ConfigError, match=rf"{mine} is not what the branch hil-history holds.*hil history fetch"
     ):
         push(work, other)
     assert origin.git("rev-parse", BRANCH) == tip
-    before = mine.read_bytes()
-    with pytest.raises(ConfigError, match=rf"{mine}: the history holds this run with other content"):
-        fetch(work, other)
-    assert mine.read_bytes() == before
+    fetch(work, other)
+    assert mine.read_bytes() == path_of(tmp_path / "here", one).read_bytes()
+    push(work, other)
+    assert len(names(origin)) == 2
 
 
 def test_what_is_damaged_is_not_pushed(origin: Repository, work: Repository, tmp_path: Path) -> None:
     """On an append-only branch it would stay for ever."""
     folder = store(tmp_path / "here", night(0), night(1))
-    cut_off(path_of(folder, "bench-1", night(0).run_id))
-    with pytest.raises(ConfigError, match="it is damaged"):
+    cut_off(path_of(folder, night(0)))
+    with pytest.raises(ConfigError, match="not JSON"):
         push(work, folder)
     assert origin.git("branch", "--list", BRANCH) == ""
     with pytest.raises(
@@ -168,18 +164,16 @@ def test_what_is_damaged_is_not_pushed(origin: Repository, work: Repository, tmp
 
 
 def test_runs_and_lines_are_one_commit(origin: Repository, work: Repository, tmp_path: Path) -> None:
-    """A night's boot values and lines travel together; where another rack was faster, both are kept."""
+    """A night's runs and lines travel together; where another rack was faster, both are kept."""
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     other = clone(origin, tmp_path / "other")
     for folder, run, repository in ((theirs, night(0, rack="attic"), other), (ours, night(0), work)):
         store(folder, run)
-        (folder / "metrics.jsonl").write_text(f"{run.rack}\n")
+        (folder / "allure.jsonl").write_text(f"{run.rack}\n")
         push(repository, folder)
     assert origin.git("rev-list", "--count", BRANCH) == "2"
-    assert origin.git("show", f"{BRANCH}:metrics.jsonl").splitlines() == ["attic", "bench-1"]
-    assert (
-        fetch(work, ours) == names(origin) == sorted([*name_of(theirs), name_of(ours)[-1], "metrics.jsonl"])
-    )
+    assert origin.git("show", f"{BRANCH}:allure.jsonl").splitlines() == ["attic", "bench-1"]
+    assert fetch(work, ours) == names(origin) == sorted([*name_of(theirs), name_of(ours)[-1], "allure.jsonl"])
 
 
 def test_the_commands(
@@ -200,4 +194,4 @@ def test_the_commands(
     shutil.rmtree(folder)
     assert run_command(["history", "fetch", *options]) == 0
     assert f"hil-history: 6 files in {folder}" in capsys.readouterr().out
-    assert len(segment_paths(folder)) == 6
+    assert len(paths_in(folder)) == 6

@@ -19,12 +19,12 @@ from hil.base.errors import ConfigError
 from hil.base.paths import PROJECT_ROOT
 from hil.cli.app import run_command
 from hil.gate import judge
-from hil.history import append, load
+from hil.history import keep, load
+from hil.history.files import path_of, read_summary
 from hil.history.from_run import add_run
 from hil.history.nightly.events import events_of
 from hil.history.nightly.survey import survey
-from hil.history.segment import to_bytes
-from hil.history.segment_reading import SegmentError, from_json
+from hil.history.summary import to_bytes
 from hil.model import RunRecord, format_series_id
 from hil.store import read_run
 from hil.store.entries import entry_from_json
@@ -33,7 +33,7 @@ from hil.thresholds.limits import Limit, Since, Where
 from tests.gate.compare_records import run as compared_run
 from tests.gate.compare_records import thresholds as compared_thresholds
 from tests.history.events_rig import Effect, Rack, planted
-from tests.history.history_files import night
+from tests.history.history_files import night, values_in
 from tests.history.saved import save
 from tests.history.test_history_store_runs import four_boots, leave_run
 from tests.history.test_nightly_events import CALM
@@ -104,8 +104,8 @@ def test_a_stored_run_of_two_products_is_told(tmp_path: Path) -> None:
 def test_boot_values_of_two_products_on_one_board_are_two_series(tmp_path: Path) -> None:
     """Same rack, board, case and metric: one file a run, and a series each, with its own values alone."""
     both = night(0), night(1, product=NODE)
-    for segment in both:
-        append(tmp_path, segment)
+    for run in both:
+        keep(tmp_path, run)
     history = load(tmp_path)
     names = {name for name, role in history.entries if role == "candidate"}
     plain = {name for name in names if name.startswith("bench-1/")}
@@ -115,17 +115,20 @@ def test_boot_values_of_two_products_on_one_board_are_two_series(tmp_path: Path)
         found = history.series(name)
         assert found is not None
         assert set(found.session.tolist()) == {session}
-        assert np.isin(found.value, both[session].values).all()
+        assert np.isin(found.value, values_in(both[session]).values).all()
 
 
-def test_a_file_without_product_has_the_bytes_of_before() -> None:
-    """The key is written where there is a name, and nothing else may be in it."""
+def test_a_file_has_a_product_where_there_is_one(tmp_path: Path) -> None:
+    """The key is written where there is a name, and no other word may be in it."""
     assert b"product" not in to_bytes(night(0))
-    written = json.loads(to_bytes(night(0, product=NODE)))
-    assert from_json(written).product == NODE
-    for name in ("", "A", 1, "a:b"):
-        with pytest.raises(SegmentError, match="no name of a product"):
-            from_json({**written, "product": name})
+    one = night(0, product=NODE)
+    keep(tmp_path, one)
+    path = path_of(tmp_path, one)
+    assert read_summary(path) == one
+    for name in ('"A"', "1", '"a:b"'):
+        path.write_bytes(to_bytes(one).replace(b'"product":"sensor-node"', f'"product":{name}'.encode()))
+        with pytest.raises(ConfigError, match="product is "):
+            read_summary(path)
 
 
 def test_a_run_enters_with_its_product(tmp_path: Path) -> None:
@@ -138,8 +141,8 @@ def test_a_run_enters_with_its_product(tmp_path: Path) -> None:
 
 def test_sessions_and_csv_say_whose_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`hil history show` and `export` name the product where a history has one."""
-    for segment in (night(0), night(1, product=NODE)):
-        append(tmp_path, segment)
+    for run in (night(0), night(1, product=NODE)):
+        keep(tmp_path, run)
     assert run_command(["history", "show", "--history", str(tmp_path)]) == 0
     assert "\nsensor-node:bench-1  " in capsys.readouterr().out
     assert run_command(["history", "export", "--history", str(tmp_path)]) == 0

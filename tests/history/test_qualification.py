@@ -5,17 +5,18 @@ from __future__ import annotations
 
 import datetime
 import json
-from dataclasses import replace
+import shutil
 from pathlib import Path
 
 import pytest
 
 from hil.cli.app import run_command
 from hil.cli.qualify import lines
-from hil.history.judgements import GATE, JUDGEMENTS_FILE, UnchangedRun, write_judgements
+from hil.history.files import keep, path_of
+from hil.history.judgements import GATE, UnchangedRun
 from hil.history.qualification import DAYS, NEEDED, Nature, Qualification, qualify, share, standing
 from hil.store.run_info import Standing
-from tests.history.unchanged_runs import METRIC, NOW, judgement, unchanged_run
+from tests.history.unchanged_runs import METRIC, NOW, judgement, kept, unchanged_run
 
 LAB = Nature("lab", "physical")
 
@@ -51,8 +52,8 @@ def test_shares_have_clopper_and_pearsons_interval(hits: int, of: int, low: floa
 def test_judgements_and_runs_are_counted_by_target_too() -> None:
     """Two false blocks in one run are two of all judgements, and one of all runs."""
     other = tuple(judgement(outcome, target="esp32s3") for outcome in ("pass", "undecided"))
-    first = unchanged_run(1, ("regressed", "regressed", "pass", "improved"))
-    both = replace(first, judgements=(*first.judgements, *other))
+    own = tuple(map(judgement, ("regressed", "regressed", "pass", "improved")))
+    both = unchanged_run(1, judgements=(*own, *other))
     found = reckoned([both, unchanged_run(2, ("pass", "pass"))])
     counts, esp32, s3 = found.counts, found.by_target["esp32"], found.by_target["esp32s3"]
     assert (found.judgements, found.runs) == (8, 2)
@@ -69,7 +70,7 @@ def test_the_smallest_change_seen_has_median_interval_and_worst() -> None:
     items = [judgement(smallest_effect=effect) for effect in reversed(effects)]
     items += [judgement(metric="heap_bytes", relative=False, smallest_effect=5.0 + n) for n in range(5)]
     items += [judgement(metric="publish_failed_ratio", smallest_effect=None)]
-    few, many = reckoned([replace(unchanged_run(1), judgements=tuple(items))]).seen
+    few, many = reckoned([unchanged_run(1, judgements=tuple(items))]).seen
     assert (many.metric, many.judgements, many.median, many.worst) == (METRIC, 10, pytest.approx(0.085), 0.13)
     assert (many.low, many.high) == (0.05, 0.12)
     assert (few.metric, few.median, few.low, few.high) == ("heap_bytes", 7.0, None, None)
@@ -106,9 +107,15 @@ def test_a_rack_that_blocks_provably_too_often_is_not_fit(blocked: int, state: s
 
 def test_what_is_printed_fits_80_columns() -> None:
     """Long names of metrics and targets too; the state stands on its own line."""
+    item = judgement()
     long = judgement(metric="request_latency_first_tls_p50_us", target="virtual-esp32s3")
-    failed = replace(long, metric="publish_failed_ratio", relative=False, smallest_effect=0.02)
-    runs = [replace(run, judgements=(*run.judgements, long, failed)) for run in nights(40, blocked=1)]
+    failed = judgement(
+        metric="publish_failed_ratio", target=long.target, relative=False, smallest_effect=0.02
+    )
+    runs = [
+        unchanged_run(n, judgements=(judgement("pass" if n else "regressed"), *[item] * 9, long, failed))
+        for n in range(40)
+    ]
     said = list(lines(reckoned(runs)))
     assert said[0] == f"rack lab (physical), the last {DAYS} days, gate {GATE}"
     assert said[1] == "qualified: 480 judgements"
@@ -140,51 +147,53 @@ def rack(tmp_path: Path) -> Path:
     return path
 
 
-def keep(folder: Path, runs: list[UnchangedRun]) -> Path:
-    """Write a history whose runs are as old today as they are on NOW."""
-    folder.mkdir(exist_ok=True)
+def store(folder: Path, runs: list[UnchangedRun]) -> list[Path]:
+    """Write a history whose runs are as old today as they are on NOW; return its files."""
+    shutil.rmtree(folder, ignore_errors=True)
     later = datetime.datetime.now(tz=datetime.UTC) - NOW
-    moved = [replace(run, started_utc=f"{run.started + later:%Y-%m-%dT%H:%M:%SZ}") for run in runs]
-    write_judgements(folder / JUDGEMENTS_FILE, moved)
-    return folder
+    moved = [kept(run, later) for run in runs]
+    assert all(keep(folder, run) for run in moved)
+    return [path_of(folder, run) for run in moved]
 
 
 def test_the_command_says_by_its_status_whether_a_rack_is_qualified(
     rack: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """0 where it is, 4 where it is advisory or not fit, 2 where a line is damaged; --json says the same."""
+    """0 where it is, 4 where it is advisory or not fit; --json says the same. What is damaged is named."""
     command = ["rack", "qualify", "--rack", str(rack), "--history", str(tmp_path / "h")]
     for runs, status, state in (
         (nights(20), 0, "qualified"),
         (nights(19), 4, "advisory"),
         (nights(20, blocked=9), 4, "not fit"),
     ):
-        keep(tmp_path / "h", runs)
+        store(tmp_path / "h", runs)
         assert run_command(command) == status
         assert f"\n{state}: " in capsys.readouterr().out
         assert run_command([*command, "--json"]) == status
         told = json.loads(capsys.readouterr().out)
         assert (told["state"], told["judgements"]) == (state, 10 * len(runs))
     older = [unchanged_run(99, days_ago=200), unchanged_run(98, noise="typical")]
-    keep(tmp_path / "h", [*nights(20), *older])
+    paths = store(tmp_path / "h", [*nights(20), *older])
     assert run_command(command) == 0
     said = capsys.readouterr().out
     assert "Not counted: 10 judgements of physical boards, simulated noise typical." in said
     assert "Not counted: 1 run of another gate, or more than 90 days ago." in said
-    (tmp_path / "h" / JUDGEMENTS_FILE).write_text("{}\n")
-    assert run_command(command) == 2
-    assert f"{JUDGEMENTS_FILE}:1: its schema is None" in capsys.readouterr().err
+    paths[0].write_text("{}\n")
+    assert run_command(command) == 4
+    said = capsys.readouterr()
+    assert "190 of 200 judgements" in said.out
+    assert f"warning: {paths[0]}: no run of the history: its schema is None" in said.err
 
 
 def test_a_run_writes_down_what_is_known_of_its_rack(tmp_path: Path) -> None:
-    """Without a history the count is unknown; a damaged one is named; a rack that is not in it has none."""
+    """Without a history the count is unknown; a damaged file is named; a rack that is not in it has none."""
     folder = tmp_path / "h"
     assert standing(folder, "lab", {"physical"}, "") == Standing("advisory", None, 200)
-    keep(folder, nights(20))
+    paths = store(folder, nights(20))
     assert standing(folder, "lab", {"physical"}, "").state == "qualified"
     assert standing(folder, "attic", {"physical"}, "").judgements == 0
     assert standing(folder, "lab", {"physical", "virtual"}, "").judgements == 0
-    (folder / JUDGEMENTS_FILE).write_text("{}\n")
+    paths[0].write_text("{}\n")
     damaged = standing(folder, "lab", {"physical"}, "")
-    assert (damaged.state, damaged.judgements) == ("advisory", None)
-    assert f"{JUDGEMENTS_FILE}:1" in damaged.why
+    assert (damaged.state, damaged.judgements) == ("advisory", 190)
+    assert str(paths[0]) in damaged.why

@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import replace as replaced
 from pathlib import Path
 from typing import Any
 
-from hil.history.judgements import GATE, Judged, Judgement, UnchangedRun
+from msgspec.structs import replace
+
+from hil.history.judgements import GATE, UnchangedRun
+from hil.history.summary import SCHEMA_VERSION, Judged, Judgement, Summary, Unchanged
 from hil.model import ComparedSeries, Fault, Outcome, Verdict
 from hil.store import RunDirectory
 from tests.make_records import THRESHOLDS_ROOT, publish_record, run_info
@@ -25,21 +28,35 @@ def judgement(outcome: Judged = "pass", **changes: Any) -> Judgement:
 
 
 def unchanged_run(
-    number: int, outcomes: Sequence[Judged] = ("pass",) * 10, *, days_ago: float = 1.0, **changes: Any
+    number: int,
+    outcomes: Sequence[Judged] = ("pass",) * 10,
+    *,
+    days_ago: float = 1.0,
+    rack: str = "lab",
+    noise: str = "",
+    **changes: Any,
 ) -> UnchangedRun:
     """Return a run of as many judgements as ``outcomes``, all on esp32."""
     started = NOW - datetime.timedelta(days=days_ago)
-    return replace(
-        UnchangedRun(
-            run_id=f"{started:%Y%m%dT%H%M%SZ}-pr-{number:04}",
-            started_utc=f"{started:%Y-%m-%dT%H:%M:%SZ}",
-            rack="lab",
-            noise="",
-            gate=GATE,
-            alpha=0.01,
-            judgements=tuple(judgement(outcome) for outcome in outcomes),
-        ),
-        **changes,
+    judged = Unchanged(
+        gate=GATE, alpha=0.01, judgements=tuple(judgement(outcome) for outcome in outcomes), noise=noise
+    )
+    return UnchangedRun(f"{started:%Y%m%dT%H%M%SZ}-pr-{number:04}", started, rack, replace(judged, **changes))
+
+
+def kept(run: UnchangedRun, later: datetime.timedelta = datetime.timedelta()) -> Summary:
+    """Return the run as the history keeps it, so much later."""
+    return Summary(
+        schema=SCHEMA_VERSION,
+        run_id=run.run_id,
+        started_utc=f"{run.started + later:%Y-%m-%dT%H:%M:%SZ}",
+        rack=run.rack,
+        suite="pr",
+        trigger="nightly",
+        commit="a" * 40,
+        dirty=False,
+        outcome="pass",
+        unchanged=run.judged,
     )
 
 
@@ -63,7 +80,7 @@ def compared(outcome: Outcome = "pass", **changes: Any) -> ComparedSeries:
         other_boots=8,
         smallest_effect=0.07,
     )
-    return replace(made, **changes)
+    return replaced(made, **changes)
 
 
 def leave_run(

@@ -12,10 +12,13 @@ from pathlib import Path
 import pytest
 
 from hil.base.gateway_url import PASSWORD_VARIABLE, USER_VARIABLE
-from hil.boards.health import HEALTH_FILE, BoardRun, RunHealth, write_lines
+from hil.history.files import keep, path_of
+from hil.history.health.types import RunHealth
+from hil.history.summary import BoardRun
 from hil.model import Fault, NotRun, Quarantine, Verdict
 from hil.store import RunDirectory
 from tests.gate import compare_records
+from tests.history.health_runs import kept
 from tests.judging import judge
 from tests.make_records import RUN_ID, publish_record, publish_thresholds, quick_run, run_info
 
@@ -100,11 +103,8 @@ def health_lines(rack: str) -> Sequence[RunHealth]:
     )
 
 
-def store_health(out: Path, *racks: str) -> Path:
-    """Write OUT/history/health.jsonl with the lines of each rack; return the file."""
-    path = out / "history" / HEALTH_FILE
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_lines(
-        path, [replace(line, run_id=f"{rack}-{line.run_id}") for rack in racks for line in health_lines(rack)]
-    )
-    return path
+def store_health(out: Path, *racks: str) -> list[Path]:
+    """Leave the runs of each rack in OUT/history; return their files."""
+    runs = [kept(replace(run, run_id=f"{rack}-{run.run_id}")) for rack in racks for run in health_lines(rack)]
+    assert all(keep(out / "history", run) for run in runs)
+    return [path_of(out / "history", run) for run in runs]

@@ -6,7 +6,6 @@ from __future__ import annotations
 import functools
 import html
 import io
-import json
 import math
 import os
 import shutil
@@ -23,6 +22,7 @@ from rich.console import Console
 from hil.base.errors import ConfigError
 from hil.fixtures.measure import keep_limits
 from hil.gate.words.banner import banner_of
+from hil.history.files import read_past
 from hil.model import Entry
 from hil.reports.finish import ReportOptions, finish, sentence_of
 from hil.reports.rebuild import build_report
@@ -63,8 +63,7 @@ def test_a_run_ends_with_every_report_and_says_where_they_are(tmp_path: Path) ->
     assert reported(directory) == Reported(report=str(index))
     assert f"report: `{index}`" in directory.summary_path.read_text()
     assert list((directory.path / "allure-results").glob("*-result.json"))
-    lines = (tmp_path / "out" / "history" / "metrics.jsonl").read_text().splitlines()
-    assert [json.loads(line)["run_id"] for line in lines] == [directory.run_id]
+    assert [run.run_id for run in read_past(tmp_path / "out" / "history").runs] == [directory.run_id]
 
 
 @pytest.mark.slow
@@ -128,15 +127,16 @@ def quiet_entries() -> list[Entry]:
 def test_what_a_report_could_not_do_is_a_warning(tmp_path: Path) -> None:
     """A gateway that is down and a damaged history: the verdict stays, the summary says both."""
     out = tmp_path / "out"
-    (out / "history").mkdir(parents=True)
-    (out / "history" / "metrics.jsonl").write_text("not json\n{}\n")
     directory = RunDirectory.open(judged(out, eventful_entries()))
+    damaged = out / "history" / "virtual" / f"{directory.run_id}.json"
+    damaged.parent.mkdir(parents=True)
+    damaged.write_text("not json\n")
     before = directory.verdicts_path.read_bytes()
     options = ReportOptions(out, pushgateway=CLOSED, site=False)
     finish(read_judged_run(directory.path), options, say=lambda _sentence: None)
     assert directory.verdicts_path.read_bytes() == before
     summary = as_read(directory.summary_path.read_text())
-    assert f"{out}/history/metrics.jsonl:1" in summary
+    assert f"{damaged}: no run of the history: not JSON" in summary
     assert "were not pushed to the Pushgateway at http://127.0.0.1:9: Connection refused" in summary
     assert len(reported(directory).warnings) == 2
 
@@ -168,7 +168,7 @@ def test_a_defect_in_one_report_is_a_warning_and_the_others_are_written(
     monkeypatch.setattr("hil.reports.allure.complete_results", lambda _path: {}["no such key"])
     directory = finished(tmp_path / "out", site=False)
     assert reported(directory).warnings == ("Allure results: internal error, KeyError: 'no such key'.",)
-    assert (tmp_path / "out" / "history" / "metrics.jsonl").is_file()
+    assert len(read_past(tmp_path / "out" / "history").runs) == 1
     assert "internal error, KeyError" in directory.summary_path.read_text()
     assert sentence_of(ConfigError("wrong", next_step="right")) == "wrong Next: right"
 

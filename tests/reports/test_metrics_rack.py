@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from prometheus_client import generate_latest
 
-from hil.boards.health import BoardHealth, RackHealth
+from hil.history.health.types import BoardHealth, RackHealth
 from hil.model import Quarantine
 from hil.reports.metrics import kind_of, rack_group
 from hil.reports.pushgateway import push_run
@@ -155,15 +155,15 @@ def test_without_a_history_of_health_there_is_no_group(tmp_path: Path, gateway: 
     assert gateway.samples(job="hil_local", rack="silent")
 
 
-def test_a_damaged_history_of_health_costs_that_group_alone(tmp_path: Path, gateway: Pushgateway) -> None:
-    """The boards' figures arrive; the warning names file and line."""
-    path = store_health(tmp_path, "damaged")
+def test_a_damaged_run_of_the_history_is_left_out_alone(tmp_path: Path, gateway: Pushgateway) -> None:
+    """The boards' figures arrive, and what the other runs say; the warning names the file."""
+    path, *_ = store_health(tmp_path, "damaged")
     path.write_text("not json\n" + path.read_text())
     run = store(tmp_path, healthy(), rack="damaged")
     warning = push_run(gateway.url, read_judged_run(run), timeout_s=TIMEOUT_S)
     assert warning
-    assert "Nothing of the rack's health was pushed" in warning
-    assert f"{path}:1" in warning
+    assert f"{path}: no run of the history: not JSON" in warning
+    assert gateway.samples(job="hil_rack", rack="damaged")["hil_rack_runs"][0][1] == 4
     assert gateway.samples(job="hil_local", rack="damaged")
 
 

@@ -12,11 +12,12 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Browser
 
+from hil.history.files import read_past
+from hil.history.from_run import keep_run
 from hil.model import Fault, NotRun
 from hil.reports.allure.charts import draw_distribution, draw_timeline
 from hil.reports.allure.samples import Samples, samples_of
 from hil.reports.allure.story import story_of
-from hil.reports.history import append_run
 from hil.reports.site import build_site
 from hil.reports.site.landing import render_landing
 from hil.reports.site.runs import shown
@@ -44,7 +45,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("out")
     for name, latency_ms, commit in zip(NAMES, (7.0, 7.5, 31.0), "abc", strict=True):
         run = store_run(out, name, healthy(latency_ms), commit=commit * 40, ci=CI)
-        append_run(out / "history" / "metrics.jsonl", read_judged_run(run))
+        keep_run(read_judged_run(run), out / "history")
         build_site(out, [read_judged_run(run)])
     return out
 
@@ -258,7 +259,7 @@ def test_the_trend_tells_only_what_this_run_measured(browser: Browser, tmp_path:
     """A board that broke a limit and then vanished: its figure is closed, dated, and in no table."""
     for name, records in zip(NAMES, (healthy(31.0), healthy()[:2]), strict=False):
         run = store_run(tmp_path, name, records, profile="lab")
-        append_run(tmp_path / "history" / "metrics.jsonl", read_judged_run(run))
+        keep_run(read_judged_run(run), tmp_path / "history")
     build_site(tmp_path, [read_judged_run(run)])
     with visit(browser, address(tmp_path, "trend/index.html")) as seen:
         seen.show("2 runs, ")
@@ -276,8 +277,8 @@ def test_the_trend_tells_only_what_this_run_measured(browser: Browser, tmp_path:
 def test_a_report_built_again_has_no_fourth_run(browser: Browser, out: Path) -> None:
     """Neither history counts a run twice, and an older run's report does not know the newer ones."""
     build_site(out, [read_judged_run(out / NAMES[2])])
-    for name in ("metrics.jsonl", "allure.jsonl"):
-        assert len((out / "history" / name).read_text().splitlines()) == 3
+    assert len(read_past(out / "history").runs) == 3
+    assert len((out / "history" / "allure.jsonl").read_text().splitlines()) == 3
     with visit(browser, address(out, "trend/index.html")) as seen:
         seen.show("3 runs")
     again = out / "again"

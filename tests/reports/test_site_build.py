@@ -21,8 +21,9 @@ import pytest
 
 from hil.base.errors import ConfigError, HilError, RigError
 from hil.cli.app import run_command
+from hil.history.files import read_past
+from hil.history.from_run import keep_run
 from hil.model import Fault, NotRun
-from hil.reports.history import append_run
 from hil.reports.site import build_site, generator
 from hil.reports.site import generator as outside
 from hil.reports.site import runs as published
@@ -77,8 +78,8 @@ def test_the_command_builds_the_latest_run_again(tmp_path: Path, capsys: Capture
     for runs in ([], [tmp_path / NAME, tmp_path / "latest", tmp_path / NAME]):
         told = hil(capsys, "build", "--out", tmp_path, *runs)
         assert told == (0, f"{tmp_path}/report/index.html\n", "")
-    for name in ("metrics.jsonl", "allure.jsonl"):
-        assert len((tmp_path / "history" / name).read_text().splitlines()) == 1
+    assert len(read_past(tmp_path / "history").runs) == 1
+    assert len((tmp_path / "history" / "allure.jsonl").read_text().splitlines()) == 1
     assert not list(tmp_path.glob(".report-*"))
 
 
@@ -99,13 +100,13 @@ def test_a_pull_request_leaves_the_history_as_it_is(tmp_path: Path, capsys: Capt
     """`--no-append` reads the history and writes none; the run is on its trend page all the same."""
     nightly = store_run(tmp_path, "20261120T010000Z-nightly-0000", healthy(), trigger="nightly")
     history = tmp_path / "history"
-    append_run(history / "metrics.jsonl", read_judged_run(nightly))
-    before = {path.name: path.read_bytes() for path in history.iterdir()}
+    keep_run(read_judged_run(nightly), history)
+    before = {path: path.read_bytes() for path in history.glob("*/*")}
     store_run(tmp_path, NAME, healthy(), trigger="pr", commit="b" * 40, ci=CI)
     words = ["--out", tmp_path / "elsewhere", "--history", history, "--no-append", tmp_path / NAME]
     code, _, error = hil(capsys, "build", *words)
     assert code == 0, error
-    assert {path.name: path.read_bytes() for path in history.iterdir()} == before
+    assert {path: path.read_bytes() for path in history.glob("*/*")} == before
     trend = json.loads((tmp_path / "elsewhere/report/trend/trend.json").read_text())
     assert trend["runs"]["id"] == [nightly.name, NAME]
     assert trend["runs"]["commit"][-1] == "f" * 40
@@ -187,8 +188,8 @@ def test_builds_at_the_same_time_leave_one_whole_report(tmp_path: Path) -> None:
         "tests",
         "trend",
     }
-    for name in ("metrics.jsonl", "allure.jsonl"):
-        assert len((tmp_path / "history" / name).read_text().splitlines()) == 2
+    assert len(read_past(tmp_path / "history").runs) == 2
+    assert len((tmp_path / "history" / "allure.jsonl").read_text().splitlines()) == 2
     assert not list(tmp_path.glob(".report-*"))
 
 
@@ -365,36 +366,30 @@ def test_what_a_killed_build_left_is_removed(tmp_path: Path, run: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "page"), [("metrics.jsonl", "trend/trend.json")])
-def test_a_damaged_past_costs_its_part_and_not_the_report(
-    tmp_path: Path, run: Path, name: str, page: str
-) -> None:
-    """The run's own figures are there; file, line and the command that takes it out stand on the page."""
-    history = tmp_path / "history" / name
-    history.parent.mkdir()
-    history.write_text("{\n")
+def test_a_damaged_past_costs_its_part_and_not_the_report(tmp_path: Path, run: Path) -> None:
+    """The run's own figures are there; the file, what is wrong and the way out stand on the page."""
+    damaged = tmp_path / "history" / "lab" / f"{NAME}.json"
+    damaged.parent.mkdir(parents=True)
+    damaged.write_text("{\n")
     report = build_site(tmp_path, [read_judged_run(run)]).parent
-    told = html.unescape((report / page).read_text())
-    assert "arlier runs are left out: " in told
-    assert f"history/{name}:1: " in told
-    assert f"(sed -i 1d history/{name})" in told
+    told = html.unescape((report / "trend/trend.json").read_text())
+    assert f"The history is not whole: history/lab/{NAME}.json: no run of the history: not JSON" in told
+    assert "delete the file" in told
     assert str(tmp_path) not in told
     assert run.name in told
-    assert history.read_text() == "{\n"
+    assert damaged.read_text() == "{\n"
 
 
 @pytest.mark.slow
 def test_the_command_warns_of_a_damaged_past_and_builds(tmp_path: Path, run: Path, capsys: Captured) -> None:
-    """Neither file takes the run, and stderr says which line is in the way; the report is there."""
-    (tmp_path / "history").mkdir()
-    for name in ("metrics.jsonl", "health.jsonl"):
-        (tmp_path / "history" / name).write_text("{\n")
+    """The run does not enter, and stderr says which file is in the way; the report is there."""
+    damaged = tmp_path / "history" / "virtual" / f"{run.name}.json"
+    damaged.parent.mkdir(parents=True)
+    damaged.write_text("{\n")
     code, _, error = hil(capsys, "build", "--out", tmp_path, run)
     assert code == 0, error
-    warnings = [line for line in error.splitlines() if line.startswith("warning: ")]
-    assert len(warnings) == 2
-    assert f"{tmp_path}/history/metrics.jsonl:1: " in warnings[0]
-    assert f"sed -i 1d {tmp_path}/history/health.jsonl" in warnings[1]
+    (warning,) = (line for line in error.splitlines() if line.startswith("warning: "))
+    assert f"history: {damaged}: no run of the history: not JSON" in warning
     assert (tmp_path / "report" / "index.html").is_file()
 
 

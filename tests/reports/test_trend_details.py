@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hil.history import append
+from hil.history import keep
 from hil.metrics.boot_value import boot_value
 from hil.model import RunRecord
 from hil.reports.site.runs import shown
@@ -138,13 +138,13 @@ def test_what_broke_has_its_details_first(tmp_path: Path, monkeypatch: pytest.Mo
 def test_damaged_boot_values_are_a_note(tmp_path: Path) -> None:
     """The trend goes on without them, names the file and the way out, and not where it lies."""
     folder = tmp_path / "history"
-    append(folder, night(1))
+    keep(folder, night(1))
     (broken,) = folder.glob("*/*.json")
     broken.write_text("{")
     run = store_run(tmp_path, NAME, boots(1))
     data = data_of(run, read_sources(folder, [shown(read_judged_run(run))]))
     (note,) = data["notes"]
-    assert note.startswith(f"The boot values of earlier runs are left out: history/bench-1/{broken.name}: ")
+    assert note.startswith(f"The history is not whole: history/bench-1/{broken.name}: ")
     assert "delete the file" in note
     assert str(tmp_path) not in json.dumps(data)
 
@@ -165,7 +165,7 @@ def test_damaged_thresholds_cost_the_details_alone(tmp_path: Path) -> None:
 def test_nothing_of_the_machine_is_in_the_trend(tmp_path: Path) -> None:
     """Neither who started a run, on which host and how, nor a path; made twice it is the same."""
     secrets = {"user": "ada", "host": "cellar-pc", "argv": ["/srv/x"]}
-    append(tmp_path / "history", night(1, rack="virtual"))
+    keep(tmp_path / "history", night(1, rack="virtual"))
     run = store_run(tmp_path, NAME, boots(2, base=True), trigger="nightly", **secrets)
     written = []
     for _ in range(2):

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The trend's data: what runs, lines of metrics.jsonl and boot values come to when they are joined."""
+"""The trend's data: what runs, figures and boot values come to when they are joined."""
 
 from __future__ import annotations
 
 import dataclasses
 import datetime
 import itertools
-import json
 import math
 from pathlib import Path
 
@@ -329,17 +328,15 @@ def test_hostile_titles_stay_in_one_short_line() -> None:
     assert len(found.author) <= 80
 
 
-def test_the_commits_of_events_are_read_beside_their_history(tmp_path: Path) -> None:
-    """`hil changes` names them by metrics.jsonl; where that is damaged, what git knows is all."""
+def test_the_commits_of_events_are_those_that_runs_noted() -> None:
+    """`hil changes` names them by the history's runs; where none noted a title, what git knows is all."""
     found = survey(history_of(*_nights(40, 25, 1.2)), {})
     events = events_of(found, thresholds={})
     (event,) = events
     figures = {METRIC: figure(8400)}
     noted = line(LATEST, figures, commit=event.bad, title="Send at once", author="A. Author")
-    (tmp_path / "metrics.jsonl").write_text(json.dumps(noted) + "\n")
-    assert commits_of(events, tmp_path)[event.good, event.bad]["title"] == "Send at once"
-    (tmp_path / "metrics.jsonl").write_text("no\n" + json.dumps(noted) + "\n")
-    assert commits_of(events, tmp_path)[event.good, event.bad]["title"] == ""
+    assert commits_of(events, [noted])[event.good, event.bad]["title"] == "Send at once"
+    assert commits_of(events, [])[event.good, event.bad]["title"] == ""
 
 
 def test_a_banner_has_the_changes_of_its_own_rack() -> None:

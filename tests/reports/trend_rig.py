@@ -40,7 +40,7 @@ def line(
     kind: str = "physical",
     **facts: Any,
 ) -> dict[str, Any]:
-    """Return a line of metrics.jsonl; without ``metrics`` one in which nothing was measured."""
+    """Return the figures of a run; without ``metrics`` one in which nothing was measured."""
     case = {"board": board, "kind": kind, "target": "esp32", "case_id": CASE, "label": "defaults"}
     return {
         "schema": 1,

@@ -13,6 +13,7 @@ import msgspec
 import pytest
 from jsonschema import Draft202012Validator
 
+from hil.history.summary import Summary
 from hil.model import Comparison, Fault, NoBase, NotRun, Recovery, RunRecord, Verdict
 from hil.store import Reported, RunInfo
 
@@ -27,8 +28,9 @@ TYPES: Mapping[str, type] = {
     "verdicts": Verdict,
     "run": RunInfo,
     "reporting": Reported,
+    "history": Summary,
 }
-WHOLE = ("verdicts", "run", "reporting")  # files of one object, without a type
+WHOLE = ("verdicts", "run", "reporting", "history")  # files of one object, without a type
 ADDED = {"record": {"type", "case_id"}, **{name: set[str]() for name in WHOLE}}  # beside the fields
 COMPUTED = {"NotRun": {"expected"}}  # the same wherever the type stands
 
@@ -83,7 +85,8 @@ def _of_object(own: Schema, typed: Schema, whole: Schema, types: Schema, where: 
 
 
 def _resolved(schema: Schema, whole: Schema) -> Schema:
-    (schema,) = [one for one in schema.get("anyOf", ()) if "$ref" in one] or [schema]  # null is not written
+    refs = [one for one in schema.get("anyOf", ()) if "$ref" in one]
+    schema = refs[0] if len(refs) == 1 else schema  # or null, which no file holds
     if "$ref" in schema:
         found: Schema = whole["$defs"][schema["$ref"].rpartition("/")[2]]
         return found

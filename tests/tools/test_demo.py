@@ -13,16 +13,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hil.boards.health import HEALTH_FILE, read_lines
 from hil.history import load
-from hil.history.segment import to_bytes
+from hil.history.files import read_past
+from hil.history.health.types import healths_in
+from hil.history.summary import to_bytes
 from hil.metrics.boot_value import boot_value
 from hil.model import Role
-from hil.reports.history import read_history
+from hil.reports.history import lines_of
 from tools.demo.__main__ import main
 from tools.demo.figures import boot_values
 from tools.demo.making import Demo, make
-from tools.demo.nights import Night, full_record, measured, segment_of
+from tools.demo.nights import Night, boots_of, full_record, measured
 from tools.demo.plan import DESK, FLAKY, LAB, RACKS, Plan
 from tools.demo.samples import cases_of
 from tools.demo.telling import Comparison, compare, found, lines, planted
@@ -116,7 +117,7 @@ def test_every_figure_is_labelled_virtual_and_simulated(demo: Demo, events: Sequ
     for run in demo.runs:
         assert json.loads((run / "run.json").read_text())["noise"]["simulated"] is True
         assert ',"virtual, simulated noise",' in (run / "series.csv").read_text()
-    health = read_lines(demo.out / "history" / HEALTH_FILE)
+    health = healths_in(read_past(demo.history).runs)
     said = [board.first_fault for run in health for board in run.boards if board.first_fault]
     assert said
     assert all("simulated" in sentence for sentence in said)
@@ -127,13 +128,13 @@ def test_every_figure_is_labelled_virtual_and_simulated(demo: Demo, events: Sequ
     )
 
 
-def test_each_night_stands_in_all_three_histories(demo: Demo) -> None:
+def test_each_night_has_boot_values_figures_and_health(demo: Demo) -> None:
     """Boot values, figures and health know the same runs, the newest ones included."""
     runs = {Night(PLAN, rack, number).run_id for rack in RACKS for number in range(PLAN.nights)}
-    lines_ = read_history(demo.out / "history" / "metrics.jsonl")
+    lines_ = lines_of(read_past(demo.history).runs)
     assert {session.run_id for session in load(demo.history).sessions} == runs
     assert {line["run_id"] for line in lines_} == runs
-    assert {run.run_id for run in read_lines(demo.out / "history" / HEALTH_FILE)} == runs
+    assert {run.run_id for run in healths_in(read_past(demo.history).runs)} == runs
     assert {path.name for path in demo.runs} <= runs
     assert demo.warnings == ()
 
@@ -142,7 +143,7 @@ def test_an_outage_is_in_health_and_leaves_no_figures(demo: Demo) -> None:
     """The flaky board is faulted in its nights, and neither history has a value of it then."""
     out = [n for n in range(PLAN.nights) if PLAN.is_out(LAB, FLAKY[1], n)]
     assert len(out) == 4  # three in a row, and one more
-    health = {run.run_id: run for run in read_lines(demo.out / "history" / HEALTH_FILE)}
+    health = {run.run_id: run for run in healths_in(read_past(demo.history).runs)}
     sessions = {session.run_id: session for session in load(demo.history).sessions}
     for number in out:
         run_id = Night(PLAN, LAB, number).run_id
@@ -153,14 +154,14 @@ def test_an_outage_is_in_health_and_leaves_no_figures(demo: Demo) -> None:
 
 
 def test_the_fast_way_to_a_boot_value_is_the_same(demo: Demo) -> None:
-    """A segment computed from arrays is, to ten digits, the one that the history makes of a stored run."""
+    """Boot values computed from arrays are, to ten digits, those that the history makes of a stored run."""
     newest = Night(PLAN, LAB, PLAN.nights - 1)
     measurements = list(measured(newest, cases_of(demo.thresholds)))
     stored = (demo.history / LAB.name / f"{newest.run_id}.json").read_bytes()
-    fast = json.loads(to_bytes(segment_of(newest, measurements, demo.thresholds)))
+    fast = json.loads(to_bytes(boots_of(newest, measurements, demo.thresholds)))
     kept = json.loads(stored)
-    assert fast.pop("values") == pytest.approx(kept.pop("values"), rel=1e-9)
-    assert fast == kept
+    assert fast["boot_values"].pop("values") == pytest.approx(kept["boot_values"].pop("values"), rel=1e-9)
+    assert fast["boot_values"] == kept["boot_values"]
 
 
 def test_every_statistic_is_the_products(demo: Demo) -> None:
@@ -203,7 +204,7 @@ def test_the_same_seed_gives_the_same_night(demo: Demo) -> None:
 
     def bytes_of(plan: Plan) -> bytes:
         night = Night(plan, LAB, 3)
-        return to_bytes(segment_of(night, list(measured(night, cases)), demo.thresholds))
+        return to_bytes(boots_of(night, list(measured(night, cases)), demo.thresholds))
 
     assert bytes_of(PLAN) == bytes_of(replace(PLAN))
     assert bytes_of(PLAN) != bytes_of(replace(PLAN, seed=4))

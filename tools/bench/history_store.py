@@ -12,9 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from hil.base.paths import PROJECT_ROOT
-from hil.history import append, load
-from hil.history.segment import Segment
-from tests.history.history_files import night
+from hil.history import keep, load
+from hil.history.summary import Summary
+from tests.history.history_files import night, values_in
 from tools.bench.figure import Figure
 
 NIGHTS, BOARDS, CASES, METRICS, BOOTS = 250, ("e1", "e2", "e3", "e4"), 10, 10, 10
@@ -43,7 +43,7 @@ def history_store(*, short: bool) -> Figure:
         series_s = _seconds(lambda: history.series(SERIES))
         found = history.series(SERIES)
         last = _night(nights)
-        append_s = _seconds(lambda: append(folder, last))
+        enter_s = _seconds(lambda: keep(folder, last))
     cold_s, parsed_s = (min(column) for column in zip(*pairs, strict=True))
     ratio = statistics.median(read_s / parse_s for read_s, parse_s in pairs)
     rows = [
@@ -52,7 +52,7 @@ def history_store(*, short: bool) -> Figure:
         ("ratio, pair by pair: median", f"{ratio:.2f}", f"≤ {READ_AIM:g}"),
         ("read all, in a process that runs (s)", f"{warm_s:.2f}", ""),
         (f"then one series of all, {len(found or ())} values (ms)", f"{series_s * 1e3:.3f}", ""),
-        (f"append one run, {len(last)} values (ms)", f"{append_s * 1e3:.0f}", ""),
+        (f"enter one run, {len(values_in(last))} values (ms)", f"{enter_s * 1e3:.0f}", ""),
         (f"make and write all {nights} runs (s)", f"{write_s:.1f}", ""),
         ("on disk (MB)", f"{size / 1e6:.1f}", ""),
         ("a boot value (bytes)", f"{size / values:.1f}", ""),
@@ -64,10 +64,10 @@ def history_store(*, short: bool) -> Figure:
 
 def _write(folder: Path, nights: int) -> None:
     for number in range(nights):
-        append(folder, _night(number))
+        keep(folder, _night(number))
 
 
-def _night(number: int) -> Segment:
+def _night(number: int) -> Summary:
     return night(number, boards=BOARDS, cases=CASES, metrics=_NAMES, boots=BOOTS)
 
 

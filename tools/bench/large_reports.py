@@ -7,13 +7,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from msgspec.structs import replace as replaced
+
 from hil.gate import judge
-from hil.history import append
-from hil.history.segment import Segment
+from hil.history import keep
+from hil.history.from_run import keep_run
+from hil.history.summary import CaseFigures, Figure, Summary
 from hil.model import RunRecord, SeriesVerdict, Verdict, format_case_id, format_series_id
-from hil.reports.history import append_run, with_runs, write_history
 from hil.store import RunDirectory, read_judged_run, time_in
-from tests.history.history_files import night
+from tests.history.history_files import night, values_in
 from tests.make_records import publish_record, publish_thresholds, run_info
 
 RACKS, BOARDS, CASES, BOOTS = ("north", "south"), ("e1", "e2", "e3", "e4"), 20, 12
@@ -26,18 +28,13 @@ def write_year(out: Path, nights: int) -> Path:
     """Leave ``nights`` nights of eight boards with sixty series each below ``out``: boot values, what the
     gate said of each night, and the newest run's folder, which is returned.
     """
-    lines = []
     for number in range(nights):
         for rack in RACKS:
-            segment = night(number, rack=rack, boards=BOARDS, cases=CASES, metrics=METRICS, boots=BOOTS)
-            append(out / "history", segment)
-            lines.append(_line(segment))
-    history = out / "history" / "metrics.jsonl"
-    history.parent.mkdir(parents=True, exist_ok=True)
-    write_history(history, with_runs([], lines))
-    run = _store(out, _NEWEST, "north", [publish_record(board=board) for board in BOARDS])
-    append_run(history, read_judged_run(run))
-    return run
+            run = night(number, rack=rack, boards=BOARDS, cases=CASES, metrics=METRICS, boots=BOOTS)
+            keep(out / "history", replaced(run, outcome="pass", cases=tuple(_cases(run))))
+    newest = _store(out, _NEWEST, "north", [publish_record(board=board) for board in BOARDS])
+    keep_run(read_judged_run(newest), out / "history")
+    return newest
 
 
 def write_results(out: Path, boards: int, cases: int, *, rows: int = 12) -> Path:
@@ -86,46 +83,16 @@ def _of_case(item: SeriesVerdict, number: int) -> SeriesVerdict:
     return replace(item, case_id=case_id, case_label=f"payload_bytes={64 + number}", series_id=series_id)
 
 
-def _line(segment: Segment) -> dict[str, object]:
-    """Return what the history of verdicts would hold of a night: the first boot of each series."""
-    return {
-        "schema": 1,
-        "run_id": segment.run_id,
-        "started_utc": segment.started_utc,
-        "commit": segment.commit,
-        "dirty": False,
-        "trigger": segment.trigger,
-        "rack": segment.rack,
-        "profile": "",
-        "suite": segment.suite,
-        "outcome": "pass",
-        "exit_code": 0,
-        "url": "",
-        "cases": list(_cases(segment)),
-    }
-
-
-def _cases(segment: Segment) -> Iterator[dict[str, object]]:
-    found: dict[tuple[int, int], dict[str, float]] = {}
+def _cases(run: Summary) -> Iterator[CaseFigures]:
+    """Yield what the gate would have said of a night: the first boot of each series."""
+    held = values_in(run)
+    found: dict[tuple[int, int], dict[str, Figure]] = {}
     position = 0
-    for case, metric, boots in segment.series.tolist():
-        for boot in segment.boot_sets[boots]:
-            board = segment.boots[boot].board
-            found.setdefault((board, case), {}).setdefault(
-                segment.metrics[metric], float(segment.values[position])
-            )
+    for case, metric, boots in zip(held.series.case, held.series.metric, held.series.boots, strict=True):
+        for boot in held.boot_sets[boots]:
+            figure = Figure(held.values[position], "pass", LIMIT_US, blocking=True)
+            found.setdefault((held.boots.board[boot], case), {}).setdefault(held.metrics[metric], figure)
             position += 1
     for (board, case), metrics in found.items():
-        yield {
-            "board": segment.boards[board].id,
-            "kind": segment.boards[board].kind,
-            "target": segment.boards[board].target,
-            "case_id": segment.cases[case],
-            "label": segment.cases[case].partition("/")[2],
-            "metrics": {name: _metric(value) for name, value in metrics.items()},
-        }
-
-
-def _metric(value: float) -> dict[str, object]:
-    known = value if value != float("inf") else None
-    return {"value": known, "outcome": "pass", "limit": LIMIT_US, "blocking": True}
+        name, measured = held.cases[case], held.boards[board]
+        yield CaseFigures(measured.id, "physical", measured.target, name, name.partition("/")[2], metrics)

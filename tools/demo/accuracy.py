@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
-from hil.history import append, load
+from hil.history import keep, load
 from hil.metrics.sessions import History
 from hil.thresholds import load as load_thresholds
-from tools.demo.nights import Night, measured, segment_of
+from tools.demo.nights import Night, boots_of, measured
 from tools.demo.plan import HAPPENINGS, NEWEST, RACKS, Plan
 from tools.demo.samples import CASES, cases_of
 from tools.demo.telling import compare, found, planted
@@ -105,7 +105,7 @@ def history_of(plan: Plan) -> History:
         for rack in RACKS:
             for number in range(plan.nights):
                 night = Night(plan, rack, number)
-                append(Path(folder), segment_of(night, list(measured(night, cases)), thresholds))
+                keep(Path(folder), boots_of(night, list(measured(night, cases)), thresholds))
         return load(Path(folder))
 
 

@@ -22,7 +22,7 @@ _Line = Mapping[str, Any]
 
 
 def points(runs: Sequence[Path], lines: Sequence[_Line]) -> Iterator[dict[str, Any]]:
-    """Yield a point for each night of ``lines`` (of metrics.jsonl), as a report of each would have left it.
+    """Yield a point for each night of ``lines``, the figures of runs, as a report of each would have left it.
 
     A test is called what it is in the newest ``runs``, a folder a rack.
     """

@@ -8,16 +8,16 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from hil.boards.health import HEALTH_FILE, health_of, write_lines
-from hil.boards.health import with_runs as with_health
-from hil.history import append
-from hil.reports.history import line_of, read_history, with_runs, write_history
-from hil.store import RunDirectory, read_judged_run, read_run
+from hil.history import keep
+from hil.history.files import read_past
+from hil.history.from_run import figures_of
+from hil.reports.history import lines_of
+from hil.store import RunDirectory, read_judged_run
 from hil.thresholds import Thresholds, load
 from tools.demo.allure_past import points
 from tools.demo.newest import store
-from tools.demo.nights import Night, measured, segment_of
-from tools.demo.past import figures_line, health_line
+from tools.demo.nights import Night, measured
+from tools.demo.past import summary_of
 from tools.demo.plan import NEWEST, RACKS, Plan
 from tools.demo.samples import CASES, cases_of
 
@@ -47,25 +47,19 @@ def make(out: Path, plan: Plan) -> Demo:
     _clear(out)
     thresholds = {bench: load(bench, LIMITS, today=NEWEST) for bench in CASES}
     cases = cases_of(thresholds)
-    lines, health, runs = [], [], []
+    runs = []
     warnings: list[str] = []
     for rack in RACKS:
         newest = Night(plan, rack, plan.nights - 1)
         run, said = store(out, newest, list(measured(newest, cases)), thresholds, LIMITS)
         runs.append(run.path)
         warnings += said
-        usual = line_of(read_judged_run(run.path))
+        usual = figures_of(read_judged_run(run.path))
         for number in range(plan.nights - 1):
             night = Night(plan, rack, number)
-            found = list(measured(night, cases))
-            append(out / "history", segment_of(night, found, thresholds))
-            lines.append(figures_line(night, found, thresholds, usual))
-            health.append(health_line(night))
-        health.append(health_of(read_run(run.path)))
-    figures = out / "history" / "metrics.jsonl"
-    write_history(figures, with_runs(read_history(figures), lines))
-    write_lines(out / "history" / HEALTH_FILE, with_health((), health))
-    past = points(runs, lines)
+            keep(out / "history", summary_of(night, list(measured(night, cases)), thresholds, usual))
+    newest = [path.name for path in runs]
+    past = points(runs, lines_of(run for run in read_past(out / "history").runs if run.run_id not in newest))
     (out / "history" / "allure.jsonl").write_text("".join(f"{json.dumps(point)}\n" for point in past))
     return Demo(out, tuple(runs), thresholds, tuple(warnings))
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hil.boards.rack.noise import NoiseSettings
-from hil.history.saving import Point, build
-from hil.history.segment import Image, Segment, SegmentBoard
+from hil.history.building import Point, build
+from hil.history.summary import SCHEMA_VERSION, Image, MeasuredBoard, Summary
 from hil.metrics.conditions import conditions_of
 from hil.model import Case, Role, RunRecord
 from hil.thresholds import Thresholds
@@ -121,19 +121,20 @@ def _in_turns(roles: Sequence[Role], candidate: Columns, reference: Columns) -> 
     return turns
 
 
-def segment_of(night: Night, found: Sequence[Measured], thresholds: Mapping[str, Thresholds]) -> Segment:
-    """Return what the history keeps of the night."""
-    head = {
-        "run_id": night.run_id,
-        "started_utc": night.started_utc,
-        "rack": night.rack.name,
-        "suite": SUITE,
-        "trigger": "nightly",
-        "commit": night.commit,
-        "dirty": False,
-    }
+def boots_of(night: Night, found: Sequence[Measured], thresholds: Mapping[str, Thresholds]) -> Summary:
+    """Return what the history keeps of the night's boots."""
     points = (point for one in found for point in _points(night, one, thresholds))
-    return build(head, _boards(night, found), _images(night, found), points)
+    return Summary(
+        schema=SCHEMA_VERSION,
+        run_id=night.run_id,
+        started_utc=night.started_utc,
+        rack=night.rack.name,
+        suite=SUITE,
+        trigger="nightly",
+        commit=night.commit,
+        dirty=False,
+        boot_values=build(_boards(night, found), _images(night, found), points),
+    )
 
 
 def _points(night: Night, one: Measured, thresholds: Mapping[str, Thresholds]) -> Iterator[Point]:
@@ -147,11 +148,11 @@ def _points(night: Night, one: Measured, thresholds: Mapping[str, Thresholds]) -
             yield Point(one.board.id, role, boot, sha256, one.case.case_id, metric.name, value, samples, 0)
 
 
-def _boards(night: Night, found: Sequence[Measured]) -> list[SegmentBoard]:
+def _boards(night: Night, found: Sequence[Measured]) -> list[MeasuredBoard]:
     """Return the boards with the conditions that the history takes from records."""
     boards = {one.board: one for one in found}
     return [
-        SegmentBoard(board.id, board.target, "virtual", conditions_of([record(night, one, 0)]))
+        MeasuredBoard(board.id, board.target, "virtual", conditions_of([record(night, one, 0)]))
         for board, one in boards.items()
     ]
 

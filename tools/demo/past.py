@@ -1,56 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What earlier nights leave in the histories: a line of figures and a line of health, each a night."""
+"""What earlier nights leave in the history: boot values, figures and health."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
-from hil.boards.health import BoardRun, RunHealth
+from hil.history.summary import BoardRun, CaseFigures, Figure, Health, Summary
 from hil.thresholds import Thresholds
 from tools.demo.figures import boot_values
-from tools.demo.nights import Measured, Night
+from tools.demo.nights import Measured, Night, boots_of
 
 _DIGITS = 6
 _OUTAGE = "board {board} could not be flashed: no answer from its loader (simulated)."
 
-_Line = Mapping[str, Any]
 
-
-def figures_line(
-    night: Night, found: Sequence[Measured], thresholds: Mapping[str, Thresholds], newest: _Line
-) -> _Line:
-    """Return the night's line of metrics.jsonl: its own values, and the limits of the ``newest`` line.
+def summary_of(
+    night: Night, found: Sequence[Measured], thresholds: Mapping[str, Thresholds], newest: Summary
+) -> Summary:
+    """Return what the history keeps of the night: its own values, and the limits of the ``newest`` night.
 
     A value is that of all the candidate's rows together, as the gate takes it.
     """
-    usual = {(case["board"], case["case_id"]): case for case in newest["cases"]}
-    cases = []
-    for one in found:
-        case = usual[one.board.id, one.case.case_id]
-        values = _values(one, thresholds[one.case.bench])
-        metrics = {
-            name: _judged({**metric, "value": values.get(name)}) for name, metric in case["metrics"].items()
-        }
-        cases.append({**case, "metrics": metrics})
-    broken = any(
-        metric["outcome"] == "regressed" and metric.get("blocking")
-        for case in cases
-        for metric in case["metrics"].values()
-    )
-    out = len(night.present) < len(night.rack.boards)
-    return {
-        **newest,
-        "run_id": night.run_id,
-        "started_utc": night.started_utc,
-        "commit": night.commit,
+    usual = {(case.board, case.case_id): case for case in newest.cases}
+    values = ((one, _values(one, thresholds[one.case.bench])) for one in found)
+    cases = [_case(usual[one.board.id, one.case.case_id], own) for one, own in values]
+    figures = [figure for case in cases for figure in case.metrics.values()]
+    broken = any(figure.outcome == "regressed" and figure.blocking for figure in figures)
+    boards = tuple(_board(night, board.id, board.target) for board in night.rack.boards)
+    out = any(board.state == "faulted" for board in boards)
+    return replace(
+        boots_of(night, found, thresholds),
+        profile=newest.profile,
         **night.commit_words,
-        "outcome": "regressed" if broken else "undecided" if out else "pass",
-        "exit_code": 1 if broken else 3 if out else 0,
-        "cases": cases,
-    }
+        outcome="regressed" if broken else "undecided" if out else "pass",
+        exit_code=1 if broken else 3 if out else 0,
+        cases=tuple(cases),
+        health=Health(boards),
+    )
+
+
+def _case(usual: CaseFigures, values: Mapping[str, float]) -> CaseFigures:
+    return replace(
+        usual, metrics={name: _judged(figure, values.get(name)) for name, figure in usual.metrics.items()}
+    )
 
 
 def _values(one: Measured, thresholds: Thresholds) -> dict[str, float]:
@@ -66,26 +61,11 @@ def _values(one: Measured, thresholds: Thresholds) -> dict[str, float]:
     return found
 
 
-def _judged(metric: dict[str, Any]) -> dict[str, Any]:
-    limit, value = metric.get("limit"), metric["value"]
-    if limit is None or value is None:
-        return {**metric, "outcome": "no-baseline" if value is not None else "undecided"}
-    beyond = value < limit if metric.get("direction") == "higher" else value > limit
-    return {**metric, "outcome": "regressed" if beyond else "pass"}
-
-
-def health_line(night: Night) -> RunHealth:
-    """Return what the night says of its rack."""
-    boards = tuple(_board(night, board.id, board.target) for board in night.rack.boards)
-    faulted = any(board.state == "faulted" for board in boards)
-    return RunHealth(
-        run_id=night.run_id,
-        started_utc=night.started_utc,
-        rack=night.rack.name,
-        trigger="nightly",
-        exit_code=3 if faulted else 0,
-        boards=boards,
-    )
+def _judged(usual: Figure, value: float | None) -> Figure:
+    if usual.limit is None or value is None:
+        return replace(usual, value=value, outcome="no-baseline" if value is not None else "undecided")
+    beyond = value < usual.limit if usual.direction == "higher" else value > usual.limit
+    return replace(usual, value=value, outcome="regressed" if beyond else "pass")
 
 
 def _board(night: Night, board: str, target: str) -> BoardRun:

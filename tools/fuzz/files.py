@@ -121,10 +121,10 @@ def _run_info() -> Fuzz:
     return refuses(lambda data: parse_info(Path("run.json"), data))
 
 
-def _segment() -> Fuzz:
+def _summary() -> Fuzz:
     with instrumented():
-        from hil.history.loading import read_segment
-    return of_file(f"lab/{STORED.name}.json", read_segment)
+        from hil.history.files import read_summary
+    return of_file(f"lab/{STORED.name}.json", read_summary)
 
 
 def _artefact() -> Fuzz:
@@ -198,7 +198,7 @@ TARGETS: Sequence[Target] = (
     Target("journal", _journal, _journal_seeds, mutate.of_json, _LARGE),
     Target("verdict", _verdict, _small_files(_OF_A_VERDICT), mutate.of_json, _LARGE),
     Target("run", _run_info, _small_files(_OF_A_RUN), mutate.of_json, _LARGE),
-    Target("ledger", _segment, _small_files(_OF_THE_LEDGER), mutate.of_json, _LARGE),
+    Target("ledger", _summary, _small_files(_OF_THE_LEDGER), mutate.of_json, _LARGE),
     Target("artefact", _artefact, _artefact_seeds),
     Target("image", _image, _image_seeds),
 )

@@ -3,7 +3,7 @@
 
 Why a board does not measure a case: its limits, its chip, its labels, or what its rack has not.
 
-A board in quarantine measures none; hil.boards.health.quarantine words the reason.
+A board in quarantine measures none; hil.boards.quarantine words the reason.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines of a rack's health, by hand: a run an hour, and boards whose part in it a word says."""
+"""Runs of a rack's health, by hand: a run an hour, and boards whose part in it a word says."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import datetime
 from dataclasses import replace
 from typing import Any
 
-from hil.boards.health import BoardRun, RunHealth
-from hil.boards.health.types import unix_s
+from hil.history.health.types import RunHealth, unix_s
+from hil.history.summary import SCHEMA_VERSION, BoardRun, Health, Summary
 from hil.model import Quarantine
 
 FIRST_S = unix_s("2026-11-01T00:00:00Z") or 0.0
@@ -45,3 +45,20 @@ def run_at(hour: float, *words: str, **facts: Any) -> RunHealth:
     run_id = started.replace("-", "").replace(":", "") + "-quick-0001"
     usual: dict[str, Any] = {"rack": "lab", "trigger": "local", "exit_code": 0}
     return RunHealth(run_id=run_id, started_utc=started, boards=boards, **{**usual, **facts})
+
+
+def kept(run: RunHealth) -> Summary:
+    """Return the run as the history keeps it."""
+    return Summary(
+        schema=SCHEMA_VERSION,
+        run_id=run.run_id,
+        started_utc=run.started_utc,
+        rack=run.rack,
+        suite="quick",
+        trigger=run.trigger,
+        commit="",
+        dirty=False,
+        outcome="pass",
+        exit_code=run.exit_code,
+        health=Health(run.boards, run.faults, run.first_fault),
+    )

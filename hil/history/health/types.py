@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of a rack's health: a line a run, and what follows from many of them.
+"""What is known of a rack's health: what a run says, and what follows from many of them.
 
 When a board was out: runs in a row in which the rig failed on it, up to the next sound one. Pure.
 
@@ -11,31 +11,11 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
+from hil.history.summary import BoardRun, Summary
 from hil.model import Kind, Quarantine
 
 RIG = "rig"  # whose faults are the rack's own (hil.base.errors)
-BoardState = Literal["measured", "faulted", "not-run", "quarantined"]
-
-
-@dataclass(frozen=True)
-class BoardRun:
-    """A board's part in one run. ``faults`` counts by owner; ``first_fault`` is the first one's sentence, the
-    rig's before others'.
-
-    ``quarantine`` is there where the state says so. ``is_lost`` is True where the board did not answer and
-    nothing brought it back, else None.
-    """
-
-    board: str
-    kind: Kind
-    target: str
-    state: BoardState
-    faults: Mapping[str, int] = field(default_factory=dict)
-    first_fault: str = ""
-    quarantine: Quarantine | None = None
-    is_lost: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -50,6 +30,24 @@ class RunHealth:
     boards: tuple[BoardRun, ...]
     faults: Mapping[str, int] = field(default_factory=dict)
     first_fault: str = ""
+
+
+def healths_in(runs: Iterable[Summary]) -> list[RunHealth]:
+    """Return what runs of the history say of their racks; imported figures say nothing."""
+    return [
+        RunHealth(
+            run_id=run.run_id,
+            started_utc=run.started_utc,
+            rack=run.rack,
+            trigger=run.trigger,
+            exit_code=run.exit_code,
+            boards=run.health.boards,
+            faults=run.health.faults,
+            first_fault=run.health.first_fault,
+        )
+        for run in runs
+        if run.health
+    ]
 
 
 @dataclass(frozen=True)
@@ -151,6 +149,11 @@ def unix_s(text: str) -> float | None:
     except ValueError:
         return None
     return (moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)).timestamp()
+
+
+def in_order(runs: Iterable[RunHealth]) -> list[RunHealth]:
+    """Return runs in the order of their start."""
+    return sorted(runs, key=lambda run: (unix_s(run.started_utc) or 0.0, run.run_id))
 
 
 def between_s(start: str, end: str) -> float | None:

@@ -7,16 +7,16 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from hil.base.errors import ExitCode, combine_exit_codes
-from hil.boards.health.types import BoardRun, BoardState, RunHealth
-from hil.model import KINDS, Fault, Recovery, RunRecord, Verdict
+from hil.history.health.types import RunHealth
+from hil.history.summary import BoardRun, BoardState
+from hil.model import KINDS, Fault, Recovery, RunRecord
 from hil.store import StoredRun
 
 
 def health_of(run: StoredRun) -> RunHealth:
     """Return what a run says of its rack.
 
-    A run that was killed, or never judged, counts by what is there: its exit code is that of its faults, and
-    130 (interrupted) where it has none.
+    A run that was killed, or never judged, counts by what is there.
     """
     info, entries = run.info, run.journal.entries
     faults = [entry for entry in entries if isinstance(entry, Fault)]
@@ -26,17 +26,19 @@ def health_of(run: StoredRun) -> RunHealth:
         started_utc=info.started_utc,
         rack=info.rack,
         trigger=info.trigger,
-        exit_code=_exit_code(run.verdict, faults),
+        exit_code=exit_code_of(run),
         boards=tuple(_boards(run)),
         faults=dict(Counter(fault.owner for fault in general)),
         first_fault=_first(general),
     )
 
 
-def _exit_code(verdict: Verdict | None, faults: Sequence[Fault]) -> int:
-    if verdict:
-        return verdict.exit_code
-    return int(combine_exit_codes(fault.exit_code for fault in faults) if faults else ExitCode.INTERRUPTED)
+def exit_code_of(run: StoredRun) -> int:
+    """Return a run's exit code: its verdict's, else that of its faults, else 130 (interrupted)."""
+    if run.verdict:
+        return run.verdict.exit_code
+    faults = [entry.exit_code for entry in run.journal.entries if isinstance(entry, Fault)]
+    return int(combine_exit_codes(faults) if faults else ExitCode.INTERRUPTED)
 
 
 def _boards(run: StoredRun) -> Iterable[BoardRun]:
@@ -64,7 +66,7 @@ def _boards(run: StoredRun) -> Iterable[BoardRun]:
             faults=dict(Counter(fault.owner for fault in own)),
             first_fault=_first(own),
             quarantine=quarantines.get(board),
-            is_lost=True if board in lost else None,
+            is_lost=board in lost,
         )
 
 

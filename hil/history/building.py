@@ -1,21 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing the history: a run's file, once and for ever.
-
-A segment is made of single boot values, in one order whatever order they come in.
+"""A run's boot values as the history keeps them, made of single values: in one order, whatever order they
+come in.
 """
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
-from hil.base.errors import ConfigError
-from hil.base.numeric import np
-from hil.history.loading import read_bytes
-from hil.history.segment import Boot, Image, Segment, SegmentBoard, to_bytes
-from hil.store.files import disk_error, replace_file
+from hil.history.summary import Boots, BootValues, Image, MeasuredBoard, Series
+
+SIGNIFICANT_DIGITS = 10
 
 BootKey = tuple[str, int, str, str]  # board, boot index, role, SHA-256 of the image
 
@@ -46,33 +43,57 @@ class DuplicateError(ValueError):
         super().__init__(f"{point.role} boot {point.index} of board {point.board} has {point.case_id} twice")
 
 
-def build(
-    head: Mapping[str, Any], boards: Iterable[SegmentBoard], images: Iterable[Image], points: Iterable[Point]
-) -> Segment:
-    """Return the segment that holds ``points``; ``head`` are its first fields. Raises DuplicateError."""
+def build(boards: Iterable[MeasuredBoard], images: Iterable[Image], points: Iterable[Point]) -> BootValues:
+    """Return the boot values that hold ``points``.
+
+    Raises:
+        DuplicateError: two values of one boot.
+        ValueError: a value is NaN or minus infinity.
+    """
     series = _by_series(points)
     boots = sorted({boot for values in series.values() for boot in values})
     known_boards = sorted(boards, key=lambda board: board.id)
     known_images = sorted(images, key=lambda image: (image.role, image.name, image.sha256))
     board_of = {board.id: n for n, board in enumerate(known_boards)}
-    image_of = {(image.role, image.sha256): n for n, image in enumerate(known_images)}
+    image_of = {(str(image.role), image.sha256): n for n, image in enumerate(known_images)}
     cases = sorted({case_id for case_id, _ in series})
     metrics = sorted({metric for _, metric in series})
     number_of = {boot: n for n, boot in enumerate(boots)}
     sets = sorted({tuple(sorted(number_of[boot] for boot in values)) for values in series.values()})
     rows, ordered = _rows(series, cases, metrics, sets, number_of)
-    return Segment(
-        **head,
+    return BootValues(
         boards=tuple(known_boards),
         images=tuple(known_images),
-        boots=tuple(Boot(board_of[board], index, image_of[role, sha]) for board, index, role, sha in boots),
+        boots=Boots(
+            board=tuple(board_of[board] for board, _, _, _ in boots),
+            index=tuple(index for _, index, _, _ in boots),
+            image=tuple(image_of[role, sha256] for _, _, role, sha256 in boots),
+        ),
         cases=tuple(cases),
         metrics=tuple(metrics),
         boot_sets=tuple(sets),
-        series=np.array(rows, dtype=np.intp).reshape(-1, 3),
-        values=np.array([point.value for point in ordered], dtype=np.float64),
-        samples=np.array([point.samples for point in ordered], dtype=np.int64),
-        hits=np.array([point.hits for point in ordered], dtype=np.int64),
+        series=Series(*(tuple(column) for column in zip(*rows, strict=True))) if rows else Series((), (), ()),
+        values=tuple(_written(point.value) for point in ordered),
+        samples=_run_lengths(point.samples for point in ordered),
+        hits=_run_lengths(point.hits for point in ordered),
+    )
+
+
+def _written(value: float) -> int | float | None:
+    """Return a value as JSON holds it: ten digits, whole numbers as such, None for plus infinity."""
+    if value == math.inf:
+        return None
+    if not math.isfinite(value):
+        raise ValueError(f"a boot value is {value}")
+    if value == int(value) and abs(value) < 2**53:
+        return int(value)
+    return float(f"{value:.{SIGNIFICANT_DIGITS}g}")
+
+
+def _run_lengths(column: Iterable[int]) -> tuple[int, ...]:
+    """Return value, times, value, times, …"""
+    return tuple(
+        number for value, same in itertools.groupby(column) for number in (value, sum(1 for _ in same))
     )
 
 
@@ -108,36 +129,3 @@ def _rows(
         rows.append((case_of[case_id], metric_of[metric], set_of[numbers]))
         ordered += [values[boot] for boot in boots]
     return rows, ordered
-
-
-def path_of(folder: Path, rack: str, run_id: str) -> Path:
-    """Return where a run is kept."""
-    return folder / rack / f"{run_id}.json"
-
-
-def append(folder: Path, segment: Segment) -> bool:
-    """Write a run's file; return False where it is there already, byte for byte.
-
-    Raises:
-        ConfigError: the run is there with other content.
-        RigError: the disk does not take it.
-    """
-    return write_once(path_of(folder, segment.rack, segment.run_id), to_bytes(segment))
-
-
-def write_once(path: Path, content: bytes) -> bool:
-    """Write a file of the history, never over another; return False where it is there. Raises as append()."""
-    if path.exists():
-        if read_bytes(path) == content:
-            return False
-        raise ConfigError(
-            f"{path}: the history holds this run with other content, and never changes what it holds.",
-            next_step="if the run was measured anew, give it a name of its own; if the stored file is wrong, "
-            "delete it by hand.",
-        )
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, content)
-    except OSError as error:
-        raise disk_error(f"could not write {path}", error, "every other run of the history") from error
-    return True

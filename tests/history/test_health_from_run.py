@@ -3,20 +3,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hil.base.errors import ConfigError
-from hil.boards.health import health_of, read_lines
-from hil.boards.health.lines import to_line
-from hil.boards.health.quarantine import Watch, read_quarantine
-from hil.boards.health.types import BoardRun
+from hil.boards.quarantine import Watch, read_quarantine
+from hil.history.files import keep, read_past
+from hil.history.from_run import keep_run
+from hil.history.health.from_run import health_of
+from hil.history.health.types import healths_in
+from hil.history.summary import BoardRun
 from hil.model import Fault, NotRun, Recovery
 from hil.reports.finish import ReportOptions, finish
-from hil.reports.history import append_health
 from hil.store import RunDirectory, read_judged_run, read_run
+from tests.history.health_runs import kept, run_at
 from tests.make_records import RUN_ID, publish_record, publish_thresholds, run_info
 from tests.reports.allure_runs import judged
 from tests.reports.as_read import as_read
@@ -104,21 +107,30 @@ def test_a_damaged_verdict_is_an_error_with_the_way_out(tmp_path: Path) -> None:
 
 
 def test_a_run_joins_the_history_once(tmp_path: Path) -> None:
-    """Appended twice it has one line."""
-    run = judged(tmp_path, [publish_record(board="v1")], info=INFO)
-    path = tmp_path / "history" / "health.jsonl"
-    first = append_health(path, read_run(run))
-    assert append_health(path, read_run(run)) == first
-    assert len(path.read_text().splitlines()) == 1
+    """Entered twice it is there once, as it says of itself."""
+    run = read_run(judged(tmp_path, [publish_record(board="v1")], info=INFO))
+    for _ in range(2):
+        keep_run(run, tmp_path / "history")
+    assert healths_in(read_past(tmp_path / "history").runs) == [health_of(run)]
 
 
-def test_a_run_ends_with_its_line_and_says_whom_it_keeps_out(tmp_path: Path) -> None:
-    """The line joins OUT/history/health.jsonl; a board that the rack's rule keeps out is in the summary."""
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    """Full and bare runs come back equal, in the order of their moments, whatever the offset of a clock."""
+    parts = ("ok", "both", "absent", "quarantine")
+    full = run_at(1, *parts, faults={"rig": 1}, first_fault="the broker did not start")
+    east = replace(run_at(0), run_id="east", started_utc="2026-11-01T02:30:00+02:00")
+    for run in (full, east, run_at(0)):
+        keep(tmp_path, kept(run))
+    assert healths_in(read_past(tmp_path).runs) == [run_at(0), east, full]
+
+
+def test_a_run_ends_in_the_history_and_says_whom_it_keeps_out(tmp_path: Path) -> None:
+    """It joins OUT/history; a board that the rack's rule keeps out is in the summary."""
     entries = [publish_record(board="v1"), Fault(RUN_ID, "rig", 3, "its port vanished", "v2")]
     run = read_judged_run(judged(tmp_path / "out", entries, info=INFO))
     watch = Watch(tmp_path / "kept", 1, Path("rack.yaml"))
     done = finish(run, ReportOptions(tmp_path / "out", site=False, watch=watch), say=lambda _sentence: None)
-    assert [one.run_id for one in read_lines(tmp_path / "out" / "history" / "health.jsonl")] == [RUN_ID]
+    assert [one.run_id for one in healths_in(read_past(tmp_path / "out" / "history").runs)] == [RUN_ID]
     assert list(read_quarantine(tmp_path / "kept")) == ["v2"]
     (told,) = done.warnings
     assert told.startswith("board v2 is in quarantine from now on: the rig failed on it in 1 run in a row; ")
@@ -126,7 +138,7 @@ def test_a_run_ends_with_its_line_and_says_whom_it_keeps_out(tmp_path: Path) -> 
 
 
 def test_a_board_that_nothing_brought_back_is_lost(tmp_path: Path) -> None:
-    """What was brought back is not; the history keeps the difference."""
+    """What was brought back is not."""
     run = killed(
         tmp_path,
         publish_record(board="v1"),
@@ -135,6 +147,5 @@ def test_a_board_that_nothing_brought_back_is_lost(tmp_path: Path) -> None:
         Fault(RUN_ID, "rig", 3, "no sync.", "v2"),
         boards=BOARDS,
     )
-    (tmp_path / "health.jsonl").write_text(to_line(health_of(read_run(run))))
-    (read,) = read_lines(tmp_path / "health.jsonl")
-    assert {part.board: part.is_lost for part in read.boards} == {"v1": None, "v2": True, "v3": None}
+    found = health_of(read_run(run))
+    assert {part.board: part.is_lost for part in found.boards} == {"v1": False, "v2": True, "v3": False}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from hil.boards.health.types import BoardHealth, RackHealth
+from hil.history.health.types import BoardHealth, RackHealth
 from hil.store.files import short_path
 
 DESERVES = 3  # rig faults in a row after which a board should be kept out

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a line a run to each rack's health: failures by owner, and time to recovery. Pure."""
+"""From what each run says to each rack's health: failures by owner, and time to recovery. Pure."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from hil.base.errors import ConfigError
-from hil.boards.health.lines import with_runs
-from hil.boards.health.types import (
+from hil.history.health.types import (
     DAY_S,
     BoardHealth,
     Part,
     RackHealth,
     RunHealth,
     between_s,
+    in_order,
     outages_of,
     rig_failed,
     took_part,
@@ -44,7 +44,7 @@ def summarise(
     now_s = unix_s(now_utc)
     if now_s is None:
         raise ConfigError(f"{now_utc!r} is no moment, such as 2026-11-20T22:12:57Z.")
-    known = [run for run in with_runs((), lines) if (unix_s(run.started_utc) or now_s) <= now_s]
+    known = [run for run in in_order(lines) if (unix_s(run.started_utc) or now_s) <= now_s]
     racks = [[run for run in known if run.rack == rack] for rack in sorted({run.rack for run in known})]
     found = (_rack(runs, now_s, days, quarantine) for runs in racks)
     return tuple(rack for rack in found if rack.runs)

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import pytest
 
 from hil.base.errors import ConfigError
-from hil.boards.health import BoardHealth, RackHealth, RunHealth, summarise
-from tests.boards.health_runs import KEPT_OUT, NOW, at, run_at
+from hil.history.health.summary import summarise
+from hil.history.health.types import BoardHealth, RackHealth, RunHealth
+from tests.history.health_runs import KEPT_OUT, NOW, at, run_at
 
 HOUR_S = 3600.0
 
@@ -85,11 +86,6 @@ def test_racks_are_reckoned_apart() -> None:
     """Boards of one name in two racks are two boards; the racks are sorted."""
     found = summarise([run_at(0, "rig"), run_at(1, rack="attic")], now_utc=NOW)
     assert [(rack.rack, rack.boards[0].failure_ratio) for rack in found] == [("attic", 0), ("lab", 1)]
-
-
-def test_a_run_that_is_there_twice_counts_once() -> None:
-    """The same run from a file and from its folder is one run."""
-    assert rack_of(run_at(0), run_at(0)).runs == 1
 
 
 def test_quarantine_is_what_the_latest_line_says_unless_the_lab_is_asked() -> None:

@@ -19,9 +19,9 @@ from typing import Any
 
 from hil.base.errors import ConfigError, RigError
 from hil.base.flock import wait_for_lock
-from hil.boards.health.types import RunHealth, rig_failed, took_part
 from hil.boards.lease import kept_dir, lock_dir, open_lock
 from hil.boards.rack import Rack
+from hil.history.health.types import RunHealth, rig_failed, took_part
 from hil.model import Quarantine
 from hil.store.files import disk_error, replace_file, short_path
 from hil.store.run_info import utc_now
