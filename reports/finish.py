@@ -15,8 +15,7 @@ from hil.base.errors import HilError
 from hil.boards.quarantine import Watch
 from hil.history import history_of
 from hil.history.files import paths_in
-from hil.history.from_run import keep_run
-from hil.history.health.from_run import health_of
+from hil.history.from_run import figures_of, keep_run
 from hil.reports import allure, plain, pushgateway, site
 from hil.reports.crashes import crashes_in
 from hil.reports.studies import build as reproduction
@@ -93,7 +92,8 @@ def finish(run: JudgedRun, options: ReportOptions, *, say: Callable[[str], None]
     done.documents = documents or ()
     done.attempt("history", lambda: keep_run(run, history_of(options.out)))
     if options.watch:  # a board that goes into quarantine is worth knowing
-        done.warnings += done.attempt("quarantine", functools.partial(_look, options.watch, run)) or []
+        watch = options.watch
+        done.warnings += done.attempt("quarantine", lambda: watch.look(figures_of(run))) or []
     if options.pushgateway and not is_unchanged(run.info):  # a false block is nothing to be woken for
         done.attempt("Pushgateway", lambda: _push(options.pushgateway, run, done))
     trend = None
@@ -111,10 +111,6 @@ def finish(run: JudgedRun, options: ReportOptions, *, say: Callable[[str], None]
         done.report = short_path(index) if index else None
         _note(noted, done)
     return done
-
-
-def _look(watch: Watch, run: JudgedRun) -> list[str]:
-    return watch.look(health_of(run))
 
 
 def _push(url: str, run: JudgedRun, done: Reporting) -> None:

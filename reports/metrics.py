@@ -26,7 +26,7 @@ from prometheus_client.registry import Collector
 from hil.base.units import convert, find_unit
 from hil.history.files import read_past
 from hil.history.health.summary import summarise
-from hil.history.health.types import BoardHealth, RackHealth, healths_in, unix_s
+from hil.history.health.types import BoardHealth, RackHealth, unix_s
 from hil.metrics.metric import STATISTICS, name_of
 from hil.model import ComparedSeries, SeriesVerdict, Verdict, bench_of
 from hil.reports import rows
@@ -388,5 +388,5 @@ def rack_groups(history: Path, racks: Collection[str]) -> tuple[list[Group], str
     ``history`` is its folder. Where it holds nothing of a rack there is no group, and nothing to say.
     """
     past = read_past(history, racks=racks)
-    known = summarise(healths_in(past.runs), now_utc=utc_now())
+    known = summarise(past.runs, now_utc=utc_now())
     return [rack_group(health) for health in known], " ".join(past.left_out)

@@ -21,7 +21,8 @@ from hil.base.errors import ConfigError, RigError
 from hil.base.flock import wait_for_lock
 from hil.boards.lease import kept_dir, lock_dir, open_lock
 from hil.boards.rack import Rack
-from hil.history.health.types import RunHealth, rig_failed, took_part
+from hil.history.health.types import rig_failed, took_part
+from hil.history.summary import Summary
 from hil.model import Quarantine
 from hil.store.files import disk_error, replace_file, short_path
 from hil.store.run_info import utc_now
@@ -50,7 +51,7 @@ class Watch:
     after: int
     rack_file: Path
 
-    def look(self, run: RunHealth) -> list[str]:
+    def look(self, run: Summary) -> list[str]:
         """Count a run; return a sentence for each board that it puts into quarantine. It may be repeated.
 
         Raises:
@@ -60,7 +61,7 @@ class Watch:
         with _changing(self.folder) as change:
             faulted, boards = dict(change.kept.faulted), dict(change.kept.boards)
             lost: set[str] = set()
-            for part in run.boards:
+            for part in run.health.boards:
                 if rig_failed(part):
                     lost |= {part.board} if part.is_lost else set()
                     faulted[part.board] = _with(faulted.get(part.board, ()), run.run_id)

@@ -37,10 +37,11 @@ from hil.cli.qualify import command as qualify
 from hil.cli.status import command as status
 from hil.history import history_of
 from hil.history.files import read_past
-from hil.history.health.from_run import health_of
+from hil.history.from_run import figures_of
 from hil.history.health.summary import DEFAULT_DAYS, summarise
-from hil.history.health.types import BoardHealth, RackHealth, RunHealth, healths_in
+from hil.history.health.types import BoardHealth, RackHealth
 from hil.history.health.words import HEAD, advice, cells, kinds, moment, rack_lines, runs_of
+from hil.history.summary import Summary
 from hil.model import Quarantine
 from hil.network.access_point import check_access_point
 from hil.network.capture import Capture
@@ -183,16 +184,16 @@ def _by_name(board: BoardHealth) -> str:
     return board.board
 
 
-def _runs(rack: Rack, out: Path) -> Sequence[RunHealth]:
+def _runs(rack: Rack, out: Path) -> Sequence[Summary]:
     """Return the history's runs, and those on disk that are not in it, without the ones under way."""
     past = read_past(history_of(out), racks=[rack.name])
     warn(past.left_out)
-    known = healths_in(past.runs)
+    known = list(past.runs)
     ids = {run.run_id for run in known} | _under_way(rack, out)
     for directory in RunDirectory.list(out):
         if directory.run_id not in ids:
             try:
-                known.append(health_of(read_run(directory.path)))
+                known.append(figures_of(read_run(directory.path)))
             except ConfigError as error:
                 click.echo(f"warning: {directory.path} is left out: {error}", err=True)
     return known

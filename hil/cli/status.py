@@ -23,7 +23,6 @@ from hil.boards.rack import load_rack
 from hil.cli.options import DEFAULT_RACK, out_option, warn
 from hil.history import history_of
 from hil.history.files import read_past
-from hil.history.health.types import healths_in
 from hil.model import Quarantine
 from hil.virtual.virtual_rack import boards_up
 
@@ -149,8 +148,8 @@ def last_runs(out: Path) -> dict[tuple[str, str], str]:
     warn(past.left_out)
     return {
         (run.rack, board.board): f"{_short(run.started_utc)} exit {run.exit_code}"
-        for run in healths_in(past.runs)
-        for board in run.boards
+        for run in past.runs
+        for board in run.health.boards
     }
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ _AGAIN = (
     "where its boot values count, else `hil report build RUN`."
 )
 _MOST_SHOWN = 5
+_FOLDER_NAME = re.compile(r"[\w-][\w.-]*")  # leads nowhere else
 _DECODER = msgspec.json.Decoder(Summary)
 _DEFAULT_OUT = PROJECT_ROOT / "out"
 
@@ -130,9 +132,14 @@ def keep(folder: Path, run: Summary) -> bool:
     stay.
 
     Raises:
-        ConfigError: the file holds other boot values, or is damaged.
+        ConfigError: its rack's name is none of a folder, or the file holds other boot values, or is damaged.
         RigError: the disk does not take it.
     """
+    if not _FOLDER_NAME.fullmatch(run.rack):
+        raise ConfigError(
+            f"run {run.run_id}, of rack {run.rack!r}: it has no place in the history.",
+            next_step="measure again; run.json is written when a run starts.",
+        )
     path = path_of(folder, run)
     held = read_summary(path) if path.exists() else None
     if held and held.boot_values:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,6 @@ from hil.history.summary import (
     BootValues,
     CaseFigures,
     Figure,
-    Health,
     Image,
     MeasuredBoard,
     Summary,
@@ -36,8 +34,6 @@ from hil.store.run_info import measured_commit
 from hil.thresholds import own_limits
 from hil.thresholds.loader import FOLDER
 from hil.thresholds.types import Thresholds
-
-_FOLDER_NAME = re.compile(r"[\w-][\w.-]*")  # leads nowhere else
 
 
 @dataclass(frozen=True)
@@ -71,7 +67,7 @@ def keep_run(run: StoredRun, folder: Path) -> Summary:
     """Enter a run without boot values, which stay where they are there; return what the history says of it.
 
     Raises:
-        ConfigError: its rack's name leads nowhere, its limits are damaged, or its file in the history is.
+        ConfigError: its rack's name is none of a folder, or its limits or its file there are damaged.
         RigError: the disk does not take it.
     """
     summary = summary_of(run)
@@ -80,24 +76,12 @@ def keep_run(run: StoredRun, folder: Path) -> Summary:
 
 
 def summary_of(run: StoredRun) -> Summary:
-    """Return what the history keeps of a run, without boot values. Raises ConfigError as keep_run() does."""
-    health = health_of(run)
-    summary = msgspec.structs.replace(
-        figures_of(run),
-        exit_code=health.exit_code,
-        health=Health(health.boards, health.faults, health.first_fault),
-        unchanged=unchanged_of(run),
-    )
-    if not _FOLDER_NAME.fullmatch(summary.rack):
-        raise ConfigError(
-            f"{run.path}: of rack {summary.rack!r}; it has no place in the history.",
-            next_step="measure again; run.json is written when a run starts.",
-        )
-    return summary
+    """Return what the history keeps of a run, without boot values. Raises ConfigError: damaged limits."""
+    return msgspec.structs.replace(figures_of(run), unchanged=unchanged_of(run))
 
 
 def figures_of(run: StoredRun) -> Summary:
-    """Return what a run is, and what the gate said of each figure."""
+    """Return what a run is, what the gate said of each figure, and how the rack fared."""
     info, verdict = run.info, run.verdict
     own = measured_commit(info) == info.git.commit
     return Summary(
@@ -116,6 +100,7 @@ def figures_of(run: StoredRun) -> Summary:
         url=info.ci.url,
         outcome=verdict.outcome if verdict else "",
         exit_code=exit_code_of(run),
+        health=health_of(run),
         cases=tuple(_cases(verdict.series if verdict else ())),
     )
 

@@ -170,7 +170,7 @@ class BootValues(_Stored, frozen=True):
 class Summary(_Stored, frozen=True, kw_only=True):
     """A run. ``outcome`` and ``exit_code`` are the verdict's; imported figures have none.
 
-    ``cases``, ``health``, ``unchanged`` and ``boot_values`` are there as far as the run has them.
+    ``unchanged`` and ``boot_values`` are there as far as the run has them.
     """
 
     schema: Literal[1]
@@ -188,7 +188,7 @@ class Summary(_Stored, frozen=True, kw_only=True):
     url: str = ""
     outcome: RunOutcome | Literal[""] = ""
     exit_code: int = 0
-    health: Health | None = None
+    health: Health = Health()
     unchanged: Unchanged | None = None
     cases: tuple[CaseFigures, ...] = ()
     boot_values: BootValues | None = None

@@ -1,42 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read files of one JSON object a line: whole, or with an error that names file and line and the way out."""
+"""Read a line of a file of JSON objects, or raise an error that names file, line and the way out."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 from hil.base.errors import ConfigError
-from hil.base.reading import RUN_MOST_BYTES, read_at_most
 from hil.base.schema import UPDATE, SchemaError
 from hil.store.codec import decode
-from hil.store.files import disk_error
 
 _SHOWN_BYTES = 40
 _Item = TypeVar("_Item")
-
-
-def read_jsonl(path: Path, parse: Callable[[Path, int, bytes], _Item]) -> list[_Item]:
-    """Return what ``parse`` makes of each line; nothing where the file does not exist yet.
-
-    A last line without its end is left out if it was cut off in writing.
-
-    Raises:
-        ConfigError: ``parse`` refuses another line.
-        RigError: the disk does not give the file.
-    """
-    try:
-        *whole, last = read_at_most(path, RUN_MOST_BYTES).split(b"\n")
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise disk_error(f"could not read {path}", error, "what is on disk") from error
-    found = [parse(path, number, raw) for number, raw in enumerate(whole, start=1)]
-    with suppress(ConfigError):
-        found += [parse(path, len(whole) + 1, last)] if last else []
-    return found
 
 
 def parse_line(

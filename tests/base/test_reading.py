@@ -26,7 +26,6 @@ from hil.network.dissect.segments import MqttPorts, read_segments
 from hil.network.ledger.files import read_arrivals
 from hil.store.directory import RunDirectory
 from hil.store.files import read_bytes
-from hil.store.jsonl import read_jsonl
 from hil.store.verdicts import read_verdict
 from hil.trace.files import read_stored
 
@@ -43,7 +42,6 @@ READERS: tuple[tuple[str, str, Callable[[Path], object], int], ...] = (
     ("image", "hil.bin", read_app_description, reading.IMAGE_MOST_BYTES),
     ("summary", "20261121T012300Z-pr-0001.json", read_summary, reading.SEGMENT_MOST_BYTES),
     ("journal", "records.jsonl", lambda path: RunDirectory.open(path.parent).read(), reading.RUN_MOST_BYTES),
-    ("lines", "allure.jsonl", lambda path: read_jsonl(path, lambda *_: None), reading.RUN_MOST_BYTES),
     ("run", "run.json", read_bytes, reading.RUN_MOST_BYTES),
     ("verdict", "verdicts.json", read_verdict, reading.RUN_MOST_BYTES),
     (

@@ -34,7 +34,7 @@ from hil.run.comparing import Other
 from hil.run.options import RunOptions
 from hil.run.plan import Plan, make_plan
 from hil.run.run_facts import run_info as facts_of
-from tests.history.health_runs import KEPT_OUT, board_run, run_at
+from tests.history.health_runs import KEPT_OUT, board_run, run_at, with_boards
 from tests.lab import make_lab
 from tests.make_records import RUN_ID, publish_record, publish_thresholds, run_info
 from tests.reports.as_read import as_read
@@ -223,6 +223,6 @@ def test_a_board_that_nothing_brought_back_is_kept_out_at_once(tmp_path: Path) -
     watch = Watch(tmp_path, 3, Path("rack.yaml"))
     lost = msgspec.structs.replace(board_run("rig", "e1"), is_lost=True)
     others = (board_run("ok", "e2"), board_run("panic", "e3"))
-    (sentence,) = watch.look(replace(run_at(0, "rig"), boards=(lost, *others)))
+    (sentence,) = watch.look(with_boards(run_at(0, "rig"), lost, *others))
     assert "board e1 is in quarantine from now on: it did not answer, and nothing" in sentence
     assert set(read_quarantine(tmp_path)) == {"e1"}

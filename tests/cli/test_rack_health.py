@@ -17,8 +17,8 @@ from hil.cli.app import app
 from hil.cli.app import run_command as hil
 from hil.cli.rack import lines
 from hil.history.health.summary import summarise
-from hil.history.health.types import RunHealth
 from hil.history.health.words import HEAD, advice, duration, percent
+from hil.history.summary import Summary
 from hil.model import Fault
 from hil.store.run_info import utc_now
 from tests.ci.test_ci_comment_hostile import Seen
@@ -34,7 +34,7 @@ WORDS = (
 )
 
 
-def runs() -> list[RunHealth]:
+def runs() -> list[Summary]:
     """Return three runs of three boards: one kept out, one down, one that panicked once."""
     return [run_at(hour, *words) for hour, words in enumerate(WORDS)]
 

@@ -31,7 +31,6 @@ from hil.history import load
 from hil.history.files import read_past
 from hil.history.from_run import boot_values_of, summary_of
 from hil.history.health.summary import summarise
-from hil.history.health.types import healths_in
 from hil.history.nightly.events import events_of
 from hil.history.nightly.survey import survey
 from hil.history.summary import to_bytes
@@ -122,7 +121,7 @@ def _pushed(run: JudgedRun, out: Path) -> Files:
 
     Of boards that differ in their figures alone there is a digest.
     """
-    known = summarise(healths_in(read_past(out / "history").runs), now_utc=NOW)
+    known = summarise(read_past(out / "history").runs, now_utc=NOW)
     groups = [*groups_of(run), *(rack_group(one) for one in known)]
     sent: Files = {}
     for group in groups:

@@ -4,10 +4,14 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
-from hil.history.health.types import RunHealth, unix_s
+import msgspec
+
+from hil.history.health.types import unix_s
 from hil.history.summary import SCHEMA_VERSION, BoardRun, Health, Summary
 from hil.model import Quarantine
 
@@ -38,27 +42,36 @@ def board_run(word: str, board: str = "e1") -> BoardRun:
     return BoardRun(board=board, **part)
 
 
-def run_at(hour: float, *words: str, **facts: Any) -> RunHealth:
+def run_at(
+    hour: float,
+    *words: str,
+    rack: str = "lab",
+    faults: Mapping[str, int] = MappingProxyType({}),
+    first_fault: str = "",
+) -> Summary:
     """Return a run that started then; ``words`` say what became of e1, e2, …"""
     boards = tuple(board_run(word, f"e{n}") for n, word in enumerate(words or ("ok",), start=1))
     started = at(hour)
     run_id = started.replace("-", "").replace(":", "") + "-quick-0001"
-    usual: dict[str, Any] = {"rack": "lab", "trigger": "local", "exit_code": 0}
-    return RunHealth(run_id=run_id, started_utc=started, boards=boards, **{**usual, **facts})
+    return run_of(run_id, started, rack, Health(boards, dict(faults), first_fault))
 
 
-def kept(run: RunHealth) -> Summary:
-    """Return the run as the history keeps it."""
+def run_of(run_id: str, started_utc: str, rack: str, health: Health, trigger: str = "local") -> Summary:
+    """Return a run of which the health is known."""
     return Summary(
         schema=SCHEMA_VERSION,
-        run_id=run.run_id,
-        started_utc=run.started_utc,
-        rack=run.rack,
+        run_id=run_id,
+        started_utc=started_utc,
+        rack=rack,
         suite="quick",
-        trigger=run.trigger,
+        trigger=trigger,
         commit="",
         dirty=False,
         outcome="pass",
-        exit_code=run.exit_code,
-        health=Health(run.boards, run.faults, run.first_fault),
+        health=health,
     )
+
+
+def with_boards(run: Summary, *boards: BoardRun) -> Summary:
+    """Return the run with other boards."""
+    return msgspec.structs.replace(run, health=Health(boards))

@@ -3,23 +3,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from hil.base.errors import ConfigError
 from hil.boards.quarantine import Watch, read_quarantine
 from hil.history.files import keep, read_past
-from hil.history.from_run import keep_run
-from hil.history.health.from_run import health_of
-from hil.history.health.types import healths_in
+from hil.history.from_run import figures_of, keep_run, summary_of
 from hil.history.summary import BoardRun
 from hil.model import Fault, NotRun, Recovery
 from hil.reports.finish import ReportOptions, finish
 from hil.store import RunDirectory, read_judged_run, read_run
-from tests.history.health_runs import kept, run_at
+from tests.history.health_runs import run_at
 from tests.make_records import RUN_ID, publish_record, publish_thresholds, run_info
 from tests.reports.allure_runs import judged
 from tests.reports.as_read import as_read
@@ -37,7 +35,7 @@ CASE = publish_thresholds().case({}).case_id
 
 
 def parts(run: Path) -> dict[str, BoardRun]:
-    return {part.board: part for part in health_of(read_run(run)).boards}
+    return {part.board: part for part in figures_of(read_run(run)).health.boards}
 
 
 def killed(out: Path, *entries: Any, **info: Any) -> Path:
@@ -57,10 +55,10 @@ def test_a_judged_run_says_who_measured(tmp_path: Path) -> None:
         NotRun(RUN_ID, "v3", CASE, "quarantined since …", "ruled-out"),
     ]
     run = judged(tmp_path, entries, info={**INFO, "quarantined": [KEPT_OUT]})
-    found = health_of(read_run(run))
+    found = figures_of(read_run(run))
     assert (found.run_id, found.rack, found.trigger) == (RUN_ID, "virtual", "nightly")
     assert found.exit_code == 1
-    one, two, three = found.boards
+    one, two, three = found.health.boards
     assert (one.state, one.kind, one.target, one.faults) == ("measured", "virtual", "virtual-esp32", {})
     assert (two.state, two.faults, two.first_fault) == (
         "faulted",
@@ -75,27 +73,27 @@ def test_a_judged_run_says_who_measured(tmp_path: Path) -> None:
 def test_faults_of_no_board_are_the_racks(tmp_path: Path) -> None:
     """A broker that does not start is counted once, and no board is called faulted for it."""
     run = judged(tmp_path, [Fault(RUN_ID, "rig", 3, "the broker did not start")], info=INFO)
-    found = health_of(read_run(run))
-    assert (found.faults, found.first_fault) == ({"rig": 1}, "the broker did not start")
-    assert {part.state for part in found.boards} == {"not-run"}
+    found = figures_of(read_run(run))
+    assert (found.health.faults, found.health.first_fault) == ({"rig": 1}, "the broker did not start")
+    assert {part.state for part in found.health.boards} == {"not-run"}
 
 
 def test_a_killed_run_counts_by_what_is_there(tmp_path: Path) -> None:
     """No verdict: what was measured, and an exit code that says interrupted."""
     info = {key: value for key, value in INFO.items() if key != "lease_released_utc"}
-    found = health_of(read_run(killed(tmp_path, publish_record(board="v1"), **info)))
+    found = figures_of(read_run(killed(tmp_path, publish_record(board="v1"), **info)))
     assert found.exit_code == 130
-    assert [part.state for part in found.boards] == ["measured", "not-run", "not-run"]
+    assert [part.state for part in found.health.boards] == ["measured", "not-run", "not-run"]
     assert found.started_utc == "2026-11-20T22:12:57Z"
 
 
 def test_a_run_killed_before_it_measured_anything_is_no_error(tmp_path: Path) -> None:
     """An empty journal: a run without boards; boards from faults."""
-    found = health_of(read_run(killed(tmp_path / "nothing")))
-    assert (found.rack, found.boards, found.started_utc) == ("virtual", (), "2026-11-20T22:12:57Z")
-    found = health_of(read_run(killed(tmp_path / "fault", Fault(RUN_ID, "rig", 3, "not a byte came", "v1"))))
+    found = figures_of(read_run(killed(tmp_path / "nothing")))
+    assert (found.rack, found.health.boards, found.started_utc) == ("virtual", (), "2026-11-20T22:12:57Z")
+    found = figures_of(read_run(killed(tmp_path / "fault", Fault(RUN_ID, "rig", 3, "not a byte came", "v1"))))
     assert found.exit_code == 3
-    assert [part.state for part in found.boards] == ["faulted"]
+    assert [part.state for part in found.health.boards] == ["faulted"]
 
 
 def test_a_damaged_verdict_is_an_error_with_the_way_out(tmp_path: Path) -> None:
@@ -103,7 +101,7 @@ def test_a_damaged_verdict_is_an_error_with_the_way_out(tmp_path: Path) -> None:
     run = judged(tmp_path, [publish_record(board="v1")], info=INFO)
     (run / "verdicts.json").write_text("{")
     with pytest.raises(ConfigError, match=r"no verdict can be read.*hil gate"):
-        health_of(read_run(run))
+        figures_of(read_run(run))
 
 
 def test_a_run_joins_the_history_once(tmp_path: Path) -> None:
@@ -111,7 +109,7 @@ def test_a_run_joins_the_history_once(tmp_path: Path) -> None:
     run = read_run(judged(tmp_path, [publish_record(board="v1")], info=INFO))
     for _ in range(2):
         keep_run(run, tmp_path / "history")
-    assert healths_in(read_past(tmp_path / "history").runs) == [health_of(run)]
+    assert read_past(tmp_path / "history").runs == (summary_of(run),)
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
@@ -120,8 +118,8 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     full = run_at(1, *parts, faults={"rig": 1}, first_fault="the broker did not start")
     east = replace(run_at(0), run_id="east", started_utc="2026-11-01T02:30:00+02:00")
     for run in (full, east, run_at(0)):
-        keep(tmp_path, kept(run))
-    assert healths_in(read_past(tmp_path).runs) == [run_at(0), east, full]
+        keep(tmp_path, run)
+    assert read_past(tmp_path).runs == (run_at(0), east, full)
 
 
 def test_a_run_ends_in_the_history_and_says_whom_it_keeps_out(tmp_path: Path) -> None:
@@ -130,7 +128,7 @@ def test_a_run_ends_in_the_history_and_says_whom_it_keeps_out(tmp_path: Path) ->
     run = read_judged_run(judged(tmp_path / "out", entries, info=INFO))
     watch = Watch(tmp_path / "kept", 1, Path("rack.yaml"))
     done = finish(run, ReportOptions(tmp_path / "out", site=False, watch=watch), say=lambda _sentence: None)
-    assert [one.run_id for one in healths_in(read_past(tmp_path / "out" / "history").runs)] == [RUN_ID]
+    assert [one.run_id for one in read_past(tmp_path / "out" / "history").runs] == [RUN_ID]
     assert list(read_quarantine(tmp_path / "kept")) == ["v2"]
     (told,) = done.warnings
     assert told.startswith("board v2 is in quarantine from now on: the rig failed on it in 1 run in a row; ")
@@ -147,5 +145,9 @@ def test_a_board_that_nothing_brought_back_is_lost(tmp_path: Path) -> None:
         Fault(RUN_ID, "rig", 3, "no sync.", "v2"),
         boards=BOARDS,
     )
-    found = health_of(read_run(run))
-    assert {part.board: part.is_lost for part in found.boards} == {"v1": False, "v2": True, "v3": False}
+    found = figures_of(read_run(run))
+    assert {part.board: part.is_lost for part in found.health.boards} == {
+        "v1": False,
+        "v2": True,
+        "v3": False,
+    }

@@ -9,22 +9,23 @@ import pytest
 
 from hil.base.errors import ConfigError
 from hil.history.health.summary import summarise
-from hil.history.health.types import BoardHealth, RackHealth, RunHealth
+from hil.history.health.types import BoardHealth, RackHealth
+from hil.history.summary import Summary
 from tests.history.health_runs import KEPT_OUT, NOW, at, run_at
 
 HOUR_S = 3600.0
 
 
-def rack_of(*runs: RunHealth, now: str = NOW) -> RackHealth:
+def rack_of(*runs: Summary, now: str = NOW) -> RackHealth:
     (rack,) = summarise(runs, now_utc=now)
     return rack
 
 
-def board_of(*runs: RunHealth, now: str = NOW) -> BoardHealth:
+def board_of(*runs: Summary, now: str = NOW) -> BoardHealth:
     return rack_of(*runs, now=now).boards[0]
 
 
-def hours(words: Sequence[str]) -> list[RunHealth]:
+def hours(words: Sequence[str]) -> list[Summary]:
     """Return a run an hour, in which this became of the one board."""
     return [run_at(hour, word) for hour, word in enumerate(words)]
 

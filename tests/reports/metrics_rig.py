@@ -10,15 +10,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from hil.base.gateway_url import PASSWORD_VARIABLE, USER_VARIABLE
 from hil.history.files import keep, path_of
-from hil.history.health.types import RunHealth
-from hil.history.summary import BoardRun
+from hil.history.summary import BoardRun, Health, Summary
 from hil.model import Fault, NotRun, Quarantine, Verdict
 from hil.store import RunDirectory
 from tests.gate import compare_records
-from tests.history.health_runs import kept
+from tests.history.health_runs import run_of
 from tests.judging import judge
 from tests.make_records import RUN_ID, publish_record, publish_thresholds, quick_run, run_info
 
@@ -82,7 +82,7 @@ def ago(hours: float) -> str:
     return (_NOW - datetime.timedelta(hours=hours)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def health_lines(rack: str) -> Sequence[RunHealth]:
+def health_lines(rack: str) -> Sequence[Summary]:
     """Return five runs of a rack: one recovery, a quarantine at last."""
     sound, faulted = [], []
     for board in BOARDS:
@@ -91,8 +91,8 @@ def health_lines(rack: str) -> Sequence[RunHealth]:
     quarantine = Quarantine(BOARDS[1], ago(1), "anna", "its port vanishes")
     kept_out = BoardRun(BOARDS[1], "virtual", "virtual-esp32", "quarantined", quarantine=quarantine)
 
-    def run(hours: float, boards: Sequence[BoardRun]) -> RunHealth:
-        return RunHealth(f"health-{hours:g}", ago(hours), rack, "nightly", 0, tuple(boards))
+    def run(hours: float, boards: Sequence[BoardRun]) -> Summary:
+        return run_of(f"health-{hours:g}", ago(hours), rack, Health(tuple(boards)), "nightly")
 
     return (
         run(50, sound),
@@ -105,6 +105,8 @@ def health_lines(rack: str) -> Sequence[RunHealth]:
 
 def store_health(out: Path, *racks: str) -> list[Path]:
     """Leave the runs of each rack in OUT/history; return their files."""
-    runs = [kept(replace(run, run_id=f"{rack}-{run.run_id}")) for rack in racks for run in health_lines(rack)]
+    runs = [
+        structs.replace(run, run_id=f"{rack}-{run.run_id}") for rack in racks for run in health_lines(rack)
+    ]
     assert all(keep(out / "history", run) for run in runs)
     return [path_of(out / "history", run) for run in runs]

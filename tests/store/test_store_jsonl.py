@@ -11,7 +11,7 @@ import pytest
 
 from hil.base.errors import ConfigError
 from hil.store import time_in
-from hil.store.jsonl import parse_line, read_jsonl
+from hil.store.jsonl import parse_line
 
 
 def number_in(value: Mapping[str, Any]) -> int:
@@ -22,24 +22,6 @@ def number_in(value: Mapping[str, Any]) -> int:
 
 def parse(path: Path, number: int, raw: bytes) -> int:
     return parse_line(path, number, raw, read=number_in, loss="nothing is lost")
-
-
-def test_a_file_is_read_line_by_line(tmp_path: Path) -> None:
-    """Each line is an item; a file that is not there yet has none; a last line without its end counts."""
-    path = tmp_path / "a.jsonl"
-    assert read_jsonl(path, parse) == []
-    path.write_bytes(b'{"n":1}\n{"n":2}\n{"n":3}')
-    assert read_jsonl(path, parse) == [1, 2, 3]
-
-
-def test_a_line_that_was_cut_off_in_writing_is_left_out(tmp_path: Path) -> None:
-    """Only the last line may be cut off; with its end it is damaged."""
-    path = tmp_path / "a.jsonl"
-    path.write_bytes(b'{"n":1}\n{"n":')
-    assert read_jsonl(path, parse) == [1]
-    path.write_bytes(b'{"n":1}\n{"n":\n')
-    with pytest.raises(ConfigError, match=r"a\.jsonl:2: not JSON"):
-        read_jsonl(path, parse)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ import pytest
 
 from hil.history import load
 from hil.history.files import read_past
-from hil.history.health.types import healths_in
 from hil.history.summary import to_bytes
 from hil.metrics.boot_value import boot_value
 from hil.model import Role
@@ -117,8 +116,8 @@ def test_every_figure_is_labelled_virtual_and_simulated(demo: Demo, events: Sequ
     for run in demo.runs:
         assert json.loads((run / "run.json").read_text())["noise"]["simulated"] is True
         assert ',"virtual, simulated noise",' in (run / "series.csv").read_text()
-    health = healths_in(read_past(demo.history).runs)
-    said = [board.first_fault for run in health for board in run.boards if board.first_fault]
+    health = read_past(demo.history).runs
+    said = [board.first_fault for run in health for board in run.health.boards if board.first_fault]
     assert said
     assert all("simulated" in sentence for sentence in said)
     assert all(
@@ -134,7 +133,7 @@ def test_each_night_has_boot_values_figures_and_health(demo: Demo) -> None:
     lines_ = lines_of(read_past(demo.history).runs)
     assert {session.run_id for session in load(demo.history).sessions} == runs
     assert {line["run_id"] for line in lines_} == runs
-    assert {run.run_id for run in healths_in(read_past(demo.history).runs)} == runs
+    assert {run.run_id for run in read_past(demo.history).runs} == runs
     assert {path.name for path in demo.runs} <= runs
     assert demo.warnings == ()
 
@@ -143,11 +142,11 @@ def test_an_outage_is_in_health_and_leaves_no_figures(demo: Demo) -> None:
     """The flaky board is faulted in its nights, and neither history has a value of it then."""
     out = [n for n in range(PLAN.nights) if PLAN.is_out(LAB, FLAKY[1], n)]
     assert len(out) == 4  # three in a row, and one more
-    health = {run.run_id: run for run in healths_in(read_past(demo.history).runs)}
+    health = {run.run_id: run for run in read_past(demo.history).runs}
     sessions = {session.run_id: session for session in load(demo.history).sessions}
     for number in out:
         run_id = Night(PLAN, LAB, number).run_id
-        states = {board.board: board.state for board in health[run_id].boards}
+        states = {board.board: board.state for board in health[run_id].health.boards}
         assert states[FLAKY[1]] == "faulted"
         assert list(states.values()).count("measured") == len(LAB.boards) - 1
         assert FLAKY[1] not in sessions[run_id].boards

@@ -7,30 +7,15 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from hil.base.errors import ExitCode, combine_exit_codes
-from hil.history.health.types import RunHealth
-from hil.history.summary import BoardRun, BoardState
+from hil.history.summary import BoardRun, BoardState, Health
 from hil.model import KINDS, Fault, Recovery, RunRecord
 from hil.store import StoredRun
 
 
-def health_of(run: StoredRun) -> RunHealth:
-    """Return what a run says of its rack.
-
-    A run that was killed, or never judged, counts by what is there.
-    """
-    info, entries = run.info, run.journal.entries
-    faults = [entry for entry in entries if isinstance(entry, Fault)]
-    general = [fault for fault in faults if not fault.board]
-    return RunHealth(
-        run_id=run.run_id,
-        started_utc=info.started_utc,
-        rack=info.rack,
-        trigger=info.trigger,
-        exit_code=exit_code_of(run),
-        boards=tuple(_boards(run)),
-        faults=dict(Counter(fault.owner for fault in general)),
-        first_fault=_first(general),
-    )
+def health_of(run: StoredRun) -> Health:
+    """Return what a run says of its rack; one that was killed, or never judged, by what is there."""
+    general = [entry for entry in run.journal.entries if isinstance(entry, Fault) and not entry.board]
+    return Health(tuple(_boards(run)), dict(Counter(fault.owner for fault in general)), _first(general))
 
 
 def exit_code_of(run: StoredRun) -> int:

@@ -13,7 +13,6 @@ from hil.history.health.types import (
     BoardHealth,
     Part,
     RackHealth,
-    RunHealth,
     between_s,
     in_order,
     outages_of,
@@ -21,13 +20,14 @@ from hil.history.health.types import (
     took_part,
     unix_s,
 )
-from hil.model import Quarantine
+from hil.history.summary import Summary
+from hil.model import IMPORTED, Quarantine
 
 DEFAULT_DAYS = 30
 
 
 def summarise(
-    lines: Sequence[RunHealth],
+    runs: Sequence[Summary],
     *,
     now_utc: str,
     days: int = DEFAULT_DAYS,
@@ -44,29 +44,32 @@ def summarise(
     now_s = unix_s(now_utc)
     if now_s is None:
         raise ConfigError(f"{now_utc!r} is no moment, such as 2026-11-20T22:12:57Z.")
-    known = [run for run in in_order(lines) if (unix_s(run.started_utc) or now_s) <= now_s]
-    racks = [[run for run in known if run.rack == rack] for rack in sorted({run.rack for run in known})]
+    known = [run for run in in_order(runs) if (unix_s(run.started_utc) or now_s) <= now_s]
+    racks = [
+        [run for run in known if run.rack == rack]
+        for rack in sorted({run.rack for run in known} - {IMPORTED})
+    ]
     found = (_rack(runs, now_s, days, quarantine) for runs in racks)
     return tuple(rack for rack in found if rack.runs)
 
 
-def _is_since(run: RunHealth, start_s: float) -> bool:
+def _is_since(run: Summary, start_s: float) -> bool:
     started_s = unix_s(run.started_utc)
     return started_s is not None and started_s >= start_s
 
 
 def _rack(
-    runs: Sequence[RunHealth], now_s: float, days: int, quarantine: Mapping[str, Quarantine] | None
+    runs: Sequence[Summary], now_s: float, days: int, quarantine: Mapping[str, Quarantine] | None
 ) -> RackHealth:
     start_s = now_s - days * DAY_S
     shown = [run for run in runs if _is_since(run, start_s)]
     faults: Counter[str] = Counter()
     failed: Counter[str] = Counter()
     for run in shown:
-        own = sum((Counter(part.faults) for part in run.boards), Counter(run.faults))
+        own = sum((Counter(part.faults) for part in run.health.boards), Counter(run.health.faults))
         faults += own
         failed.update(owner for owner, count in own.items() if count)
-    names = sorted({part.board for run in shown for part in run.boards})
+    names = sorted({part.board for run in shown for part in run.health.boards})
     boards = tuple(_board(board, runs, start_s, quarantine) for board in names)
     recoveries = sum(board.recoveries for board in boards)
     recovered_s = math.fsum(board.recoveries * (board.mean_time_to_recovery_s or 0.0) for board in boards)
@@ -83,9 +86,9 @@ def _rack(
 
 
 def _board(
-    name: str, runs: Sequence[RunHealth], start_s: float, quarantine: Mapping[str, Quarantine] | None
+    name: str, runs: Sequence[Summary], start_s: float, quarantine: Mapping[str, Quarantine] | None
 ) -> BoardHealth:
-    parts: list[Part] = [(run, part) for run in runs for part in run.boards if part.board == name]
+    parts: list[Part] = [(run, part) for run in runs for part in run.health.boards if part.board == name]
     shown = [(run, part) for run, part in parts if _is_since(run, start_s)]
     measured = [part for _, part in shown if took_part(part)]
     failed = [part for part in measured if rig_failed(part)]

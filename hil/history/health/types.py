@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of a rack's health: what a run says, and what follows from many of them.
+"""What is known of a rack's health: what follows from many runs.
 
 When a board was out: runs in a row in which the rig failed on it, up to the next sound one. Pure.
 
@@ -16,38 +16,6 @@ from hil.history.summary import BoardRun, Summary
 from hil.model import Kind, Quarantine
 
 RIG = "rig"  # whose faults are the rack's own (hil.base.errors)
-
-
-@dataclass(frozen=True)
-class RunHealth:
-    """One run as the lab keeper sees it; ``faults`` and ``first_fault`` are of no board in particular."""
-
-    run_id: str
-    started_utc: str
-    rack: str
-    trigger: str
-    exit_code: int
-    boards: tuple[BoardRun, ...]
-    faults: Mapping[str, int] = field(default_factory=dict)
-    first_fault: str = ""
-
-
-def healths_in(runs: Iterable[Summary]) -> list[RunHealth]:
-    """Return what runs of the history say of their racks; imported figures say nothing."""
-    return [
-        RunHealth(
-            run_id=run.run_id,
-            started_utc=run.started_utc,
-            rack=run.rack,
-            trigger=run.trigger,
-            exit_code=run.exit_code,
-            boards=run.health.boards,
-            faults=run.health.faults,
-            first_fault=run.health.first_fault,
-        )
-        for run in runs
-        if run.health
-    ]
 
 
 @dataclass(frozen=True)
@@ -101,7 +69,7 @@ class RackHealth:
         return self.failed_runs.get(RIG, 0) / self.runs if self.runs else None
 
 
-Part = tuple[RunHealth, BoardRun]
+Part = tuple[Summary, BoardRun]
 
 
 @dataclass(frozen=True)
@@ -151,7 +119,7 @@ def unix_s(text: str) -> float | None:
     return (moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)).timestamp()
 
 
-def in_order(runs: Iterable[RunHealth]) -> list[RunHealth]:
+def in_order(runs: Iterable[Summary]) -> list[Summary]:
     """Return runs in the order of their start."""
     return sorted(runs, key=lambda run: (unix_s(run.started_utc) or 0.0, run.run_id))
 
