@@ -173,12 +173,14 @@ def _check_may_enter(run: StoredRun, *, force: bool) -> None:
 
 
 def _check_own(run: StoredRun, records: Sequence[RunRecord]) -> None:
-    """Raise ConfigError where run.json says otherwise than the records do."""
-    info = run.info
-    own = _named(info.product, info.rack, info.run_id)
+    """Raise ConfigError where the folder's name or run.json says otherwise than the records do."""
+    own = _named(run.info.product, run.info.rack, run.run_id)
     others = sorted({_named(one.product, one.rack, one.run_id) for one in records} - {own})
     if others:
-        raise ConfigError(f"{run.path}: run.json is of {own}, its records of {others[0]}.")
+        raise ConfigError(
+            f"{run.path}: folder and run.json are of {own}, its records of {others[0]}.",
+            next_step="give the folder back the name that it had, or measure again.",
+        )
 
 
 def _named(product: str, rack: str, run_id: str) -> str:

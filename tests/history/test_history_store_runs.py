@@ -158,7 +158,7 @@ REFUSED: list[tuple[dict[str, Any], Callable[[Path], object] | None, str]] = [
     ({"trigger": "pr"}, None, "it measured a pull request, whose figures are not those of main"),
     ({"git": {"commit": "a" * 40, "dirty": True}}, None, "its sources were not committed.*--force"),
     ({"git": {"commit": "", "dirty": False}}, None, "its sources were not committed.*--force"),
-    ({"rack": "attic"}, None, r"run\.json is of attic: .*its records of virtual: "),
+    ({"rack": "attic"}, None, r"folder and run\.json are of attic: .*its records of virtual: "),
     ({}, lambda run: (run / "verdicts.json").unlink(), "the run has no verdict.*hil gate"),
     ({}, lambda run: (run / "run.json").unlink(), r"run\.json is missing"),
     ({}, lambda run: shutil.rmtree(run / "thresholds"), r"no publish\.yaml"),
@@ -176,6 +176,17 @@ def test_what_may_not_enter(
         change(run)
     with pytest.raises(ConfigError, match=f"(?s){sentence}"):
         add_run(read_run(run), tmp_path / "h")
+    assert not (tmp_path / "h").exists()
+
+
+def test_a_copy_of_a_folder_is_no_other_run(tmp_path: Path) -> None:
+    """Under another name it would count twice: refused, with both names."""
+    run = leave_run(tmp_path / "out", four_boots())
+    copy = run.rename(run.with_name("20261122T000000Z-copy-0001"))
+    with pytest.raises(
+        ConfigError, match=rf"are of virtual: {copy.name}, its records of virtual: {run.name}"
+    ):
+        add_run(read_run(copy), tmp_path / "h")
     assert not (tmp_path / "h").exists()
 
 

@@ -95,9 +95,7 @@ def test_a_journal_of_two_products_is_not_judged() -> None:
 def test_a_stored_run_of_two_products_is_told(tmp_path: Path) -> None:
     """What run.json and records say differently enters no history."""
     run = leave_run(tmp_path / "out", [of(NODE, record) for record in four_boots()])
-    with pytest.raises(
-        ConfigError, match=r"run\.json is of virtual: .*, its records of sensor-node, virtual: "
-    ):
+    with pytest.raises(ConfigError, match=r"are of virtual: .*, its records of sensor-node, virtual: "):
         add_run(read_run(run), tmp_path / "h")
 
 

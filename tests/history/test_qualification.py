@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a rack's check is worth, reckoned from lines of the history: shares, intervals, what counts."""
+"""What a rack's check is worth, reckoned from runs of the history: shares, intervals, what counts."""
 
 from __future__ import annotations
 
