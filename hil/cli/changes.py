@@ -26,7 +26,7 @@ from hil.history.nightly.event_lines import change_words
 from hil.history.nightly.events import Event, by_chance, events_of, new_steps
 from hil.history.nightly.survey import Finding, Survey, survey
 from hil.metrics.sessions import History
-from hil.model import SeriesId, format_place
+from hil.model import format_place
 from hil.thresholds import load_project
 
 MOST_CHARACTERS = 4000  # of a sentence: what a person reads is not cut
@@ -153,9 +153,6 @@ def _remarks(finding: Finding, chance: Sequence[Finding]) -> Iterator[str]:
         return
     if point.cause == "firmware":
         yield f"first bad commit in {point.good[:12]}..{point.bad[:12]}"
-    if finding.together:
-        boards = sorted({SeriesId.parse(series_id).board for series_id in finding.together})
-        yield f"moved together with {len(finding.together)} other series on {', '.join(boards)}"
     if point.conditions:
         yield f"changed too: {'; '.join(point.conditions)}"
     elif point.cause == "environment":

@@ -16,11 +16,10 @@ from hil.cli.app import run_command
 from hil.history.nightly.change_points import SeriesChanges, analyse
 from hil.history.nightly.nights import nights_of
 from hil.history.nightly.survey import survey
-from hil.metrics.sessions import NO_HISTORY, History
+from hil.metrics.sessions import NO_HISTORY
 from hil.model import SeriesId
 from tests.history.nights_rig import FIRST, REFERENCE, SERIES, NightOf, commit_of, make_history, simulate
 from tests.history.saved import save
-from tests.make_records import publish_thresholds
 from tools.night_simulation import SCENARIOS, missed
 from tools.night_simulation import run as simulate_scenario
 
@@ -166,27 +165,6 @@ def test_the_median_of_boots_counts() -> None:
     calm, bad = NightOf([10.0] * 5), NightOf([10.0] * 4 + [90.0])
     first, second = nights_of(make_history([calm, bad]), SERIES)
     assert first.level == second.level
-
-
-def two_series(history: History) -> History:
-    """Return a history with the same values under a second board's name."""
-    other = SERIES.replace("/b1/", "/b2/")
-    entries = {
-        (other, role): dataclasses.replace(entry, series_id=other)
-        for (_name, role), entry in history.entries.items()
-    }
-    return History(history.sessions, {**history.entries, **entries})
-
-
-def test_what_moved_together_is_named() -> None:
-    """An environment's step names the other series of the rack that it shows in."""
-    history = two_series(make_history(draw(environment=lambda n: since(n, 0.25))))
-    found = survey(history, {"publish": publish_thresholds()})
-    assert found.series == 2
-    assert [finding.together for finding in found.findings] == [
-        (SERIES.replace("/b1/", "/b2/"),),
-        (SERIES,),
-    ]
 
 
 def test_simulated_noise_is_said() -> None:

@@ -97,8 +97,10 @@ def _blamed(point: ChangePoint, nights: Sequence[Night], first: int, last: int) 
     changed = [n for n in range(first, last + 1) if nights[n].firmware != nights[n - 1].firmware]
     if not changed:
         note = "the candidate's image is the same before and after, so it is not to blame"
-        return _with(point, cause="unclear", note=note)
-    return _with(point, cause="firmware", good=nights[changed[0] - 1].commit, bad=nights[changed[-1]].commit)
+        return replace(point, cause="unclear", note=note)
+    return replace(
+        point, cause="firmware", good=nights[changed[0] - 1].commit, bad=nights[changed[-1]].commit
+    )
 
 
 def _of_raw(
@@ -114,11 +116,11 @@ def _of_raw(
         point = _point(series_id, nights, levels, edges, of_ratio=False)
         moved = _ratio_across(nights, edges, chains)
         if moved is None:
-            found.append(_with(point, cause="unclear", note=_unowned(series_id, nights, edges[1])))
+            found.append(replace(point, cause="unclear", note=_unowned(series_id, nights, edges[1])))
         elif moved / math.log1p(point.change) >= FOLLOWS:
-            found.append(_with(point, cause="unclear", note=RATIO_UNSURE))
+            found.append(replace(point, cause="unclear", note=RATIO_UNSURE))
         else:
-            found.append(_with(point, cause="environment"))
+            found.append(replace(point, cause="environment"))
     return found
 
 
@@ -234,7 +236,3 @@ def _notes(nights: Sequence[Night], chains: Sequence[Chain]) -> tuple[str, ...]:
         if overlap < OVERLAP_NIGHTS
     ]
     return tuple(notes)
-
-
-def _with(point: ChangePoint, *, cause: Cause, good: str = "", bad: str = "", note: str = "") -> ChangePoint:
-    return replace(point, cause=cause, good=good, bad=bad, note=note)

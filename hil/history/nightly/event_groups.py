@@ -27,7 +27,7 @@ from hil.history.nightly.event_conditions import (
     without,
 )
 from hil.history.nightly.nights import Night
-from hil.history.nightly.survey import TOGETHER_NIGHTS, Finding, Survey
+from hil.history.nightly.survey import Finding, Survey
 from hil.metrics.words import metric_words
 from hil.model import SeriesId
 
@@ -80,6 +80,7 @@ def _moved(nights: Sequence[Night], step: datetime.date) -> float | None:
     return statistics.median(after) - statistics.median(before)
 
 
+TOGETHER_NIGHTS = 1  # a step of the environment shows within so many nights
 NEAR_NIGHTS = 2  # a step of the firmware shows on all boards within so many nights
 AGREED = 0.9  # the commits that this share of an event's findings name
 

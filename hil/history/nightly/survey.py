@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The change points of all series of a history, what moved together, and what they mean."""
+"""The change points of all series of a history, and what they mean."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from hil.metrics.sessions import History
 from hil.model import IMPORTED, SeriesId
 from hil.thresholds import Thresholds
 
-TOGETHER_NIGHTS = 1
-
 
 @dataclass(frozen=True)
 class Finding:
@@ -23,19 +21,12 @@ class Finding:
 
     ``effect`` is worse, better or "" where the thresholds do not say which is which. ``kind`` is the board's,
     and says where noise was simulated.
-    ``together`` are the other series of the rack in which a step of the environment shows too. ``age`` is how
-    many nights of the series have shown it.
     """
 
     point: ChangePoint
     name: SeriesId
     kind: str
     effect: str
-    together: tuple[str, ...] = ()
-
-    @property
-    def age(self) -> int:
-        return self.point.nights
 
     def to_json(self) -> dict[str, Any]:
         point = self.point
@@ -53,7 +44,6 @@ class Finding:
             "good": point.good,
             "bad": point.bad,
             "conditions": list(point.conditions),
-            "together": list(self.together),
             "note": point.note,
         }
 
@@ -115,9 +105,7 @@ def survey(
             judged[series_id] = tuple(nights)
     results = [analyse(series_id, nights) for series_id, nights in judged.items()]
     longest = max(map(len, judged.values()), default=0)
-    points = [point for result in results for point in result.points]
-    moved = _moved(points)
-    findings = [_finding(point, moved, thresholds, kinds) for point in points]
+    findings = [_finding(point, thresholds, kinds) for result in results for point in result.points]
     findings.sort(key=lambda finding: (finding.point.night, finding.point.series_id))
     there = {kinds.get((name.rack, name.board), "") for name in map(SeriesId.parse, judged)}
     return Survey(tuple(findings), len(results), longest, _notes(results), judged, frozenset(there))
@@ -125,7 +113,6 @@ def survey(
 
 def _finding(
     point: ChangePoint,
-    moved: Mapping[str, Sequence[ChangePoint]],
     thresholds: Mapping[str, Thresholds],
     kinds: Mapping[tuple[str, str], str],
 ) -> Finding:
@@ -136,27 +123,7 @@ def _finding(
         grew_is_bad = metrics[name.metric].direction == "lower"
         effect = "worse" if (point.change > 0) == grew_is_bad else "better"
     kind = kinds.get((name.rack, name.board), "")
-    return Finding(point, name, kind, effect, _together(point, moved.get(name.rack, ())))
-
-
-def _moved(points: Sequence[ChangePoint]) -> dict[str, list[ChangePoint]]:
-    """Return the steps of each rack's environment."""
-    found: dict[str, list[ChangePoint]] = {}
-    for point in points:
-        if point.cause == "environment":
-            found.setdefault(SeriesId.parse(point.series_id).rack, []).append(point)
-    return found
-
-
-def _together(point: ChangePoint, moved: Sequence[ChangePoint]) -> tuple[str, ...]:
-    """Return the other series of the rack in which the environment made a step in these nights."""
-    if point.cause != "environment":
-        return ()
-    return tuple(
-        other.series_id
-        for other in moved
-        if other.series_id != point.series_id and abs((other.night - point.night).days) <= TOGETHER_NIGHTS
-    )
+    return Finding(point, name, kind, effect)
 
 
 def _kinds(history: History) -> dict[tuple[str, str], str]:
