@@ -154,7 +154,7 @@ def _remarks(finding: Finding, chance: Sequence[Finding]) -> Iterator[str]:
     if point.cause == "firmware":
         yield f"first bad commit in {point.good[:12]}..{point.bad[:12]}"
     if point.conditions:
-        yield f"changed too: {'; '.join(point.conditions)}"
+        yield f"changed too: {'; '.join(map(str, point.conditions))}"
     elif point.cause == "environment":
         yield "nothing that the runs record changed that night"
     if point.note:

@@ -57,7 +57,7 @@ def test_a_step_in_raw_values_alone_is_the_environments() -> None:
     result = changes(nights)
     (point,) = result.points
     assert (point.cause, point.of_ratio, point.good, point.bad) == ("environment", False, "", "")
-    assert point.conditions[0].startswith("b1.ap: old → new on 2026-01-20")
+    assert str(point.conditions[0]).startswith("b1.ap: old → new on 2026-01-20")
     assert result.notes == ()
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import json
 import math
 import re
@@ -17,6 +18,7 @@ from otava.change_point_divisive.detector import ChangePointDetector
 
 from hil.base.paths import PROJECT_ROOT
 from hil.cli.app import run_command
+from hil.history.nightly.change_points import Changed
 from hil.history.nightly.divisive import FIRST_PASS
 from hil.history.nightly.event_conditions import short, told_by
 from hil.history.nightly.event_words import HEADLINE_MAX, change_word, percent
@@ -25,6 +27,7 @@ from hil.history.nightly.nights import NightReader, nights_of
 from hil.history.nightly.splitting import Distances, StudentsTest, _end
 from hil.history.nightly.survey import Finding, Survey, survey
 from hil.metrics.sessions import History
+from hil.model import Scalar
 from hil.thresholds import load_all
 from tests.history.events_rig import METRICS, PUBLISH, Effect, Rack, commit_of, planted
 from tests.history.nights_rig import REFERENCE, SERIES, Air, NightOf, make_history, simulate
@@ -302,24 +305,26 @@ def test_the_json_holds_its_keys_in_order() -> None:
     assert json.loads(json.dumps(event.to_json())) == event.to_json()
 
 
-def finding_with(*conditions: str) -> Finding:
+def finding_with(*conditions: tuple[str, Scalar, Scalar]) -> Finding:
+    """Return a step beside which conditions changed: key, old and new value."""
     (found, *_) = judged(Rack(boards=("e1",), environment=since(20, 0.3))).findings
-    return dataclasses.replace(found, point=dataclasses.replace(found.point, conditions=conditions))
+    changed = tuple(Changed(*one, datetime.date(2026, 1, 20)) for one in conditions)
+    return dataclasses.replace(found, point=dataclasses.replace(found.point, conditions=changed))
 
 
 @pytest.mark.parametrize(
     ("conditions", "words"),
     [
         (
-            ("e1.channel: 6 → 11 on 2026-01-20", "e1.kernel: 6.1 → 6.8 on 2026-01-20"),
+            (("e1.channel", 6, 11), ("e1.kernel", "6.1", "6.8")),
             "Access point: channel 6 → 11",
         ),
-        (("e1.kernel: 6.1 → 6.8 on 2026-01-20",), "Host: kernel 6.1 → 6.8"),
-        (("e1.broker: 2.0.18 → 2.0.20 on 2026-01-20",), "Broker: version 2.0.18 → 2.0.20"),
-        (("rack.a.e1.ssid: a → b → c on 2026-01-20",), "Access point: SSID a → b → c"),
+        ((("e1.kernel", "6.1", "6.8"),), "Host: kernel 6.1 → 6.8"),
+        ((("e1.broker", "2.0.18", "2.0.20"),), "Broker: version 2.0.18 → 2.0.20"),
+        ((("rack.a.e1.ssid", "a", "b → c"),), "Access point: SSID a → b → c"),
     ],
 )
-def test_conditions_are_told_in_words(conditions: tuple[str, ...], words: str) -> None:
+def test_conditions_are_told_in_words(conditions: tuple[tuple[str, Scalar, Scalar], ...], words: str) -> None:
     """The first of those that explain most is told."""
     told_one = told_by([finding_with(*conditions)])
     assert told_one is not None
@@ -328,10 +333,10 @@ def test_conditions_are_told_in_words(conditions: tuple[str, ...], words: str) -
 
 def test_conditions_that_tell_nothing_are_passed_over() -> None:
     """Unknown keys, odd texts, and what only few of the series saw change name no cause."""
-    assert told_by([finding_with("e1.mood: good → bad on 2026-01-20", "no condition", "")]) is None
-    few = [finding_with("e1.channel: 6 → 11 on 2026-01-20"), *[finding_with()] * 3]
+    assert told_by([finding_with(("e1.mood", "good", "bad"), ("", None, None))]) is None
+    few = [finding_with(("e1.channel", 6, 11)), *[finding_with()] * 3]
     assert told_by(few) is None
-    differ = [finding_with(f"e{n}.bssid: #{n} → #{n + 1} on 2026-01-20") for n in range(2)]
+    differ = [finding_with((f"e{n}.bssid", f"#{n}", f"#{n + 1}")) for n in range(2)]
     found = told_by(differ)
     assert found is not None
     assert found.text == "BSSID changed"
@@ -341,7 +346,7 @@ def test_what_others_wrote_is_one_short_line() -> None:
     """Line ends, control characters and long texts do not get into a headline."""
     assert short("a\n\x1b[31mb\t c") == "a [31mb c"
     assert short("x" * 50) == "x" * 19 + "…"
-    bad = finding_with(f"e1.ssid: {'<b>' * 40}\n → {'x' * 200} on 2026-01-20")
+    bad = finding_with(("e1.ssid", f"{'<b>' * 40}\n", "x" * 200))
     (event,) = events_of(Survey((bad,), 1, 40, {}), thresholds=BENCHES)
     assert len(event.headline) <= HEADLINE_MAX
     assert "\n" not in event.headline

@@ -128,9 +128,3 @@ def between_s(start: str, end: str) -> float | None:
     """Return how long it was from ``start`` to ``end``, at least 0; None where one of them is no moment."""
     first, last = unix_s(start), unix_s(end)
     return None if first is None or last is None else max(0.0, last - first)
-
-
-def utc(seconds: float) -> str:
-    """Return a moment as text, to the second."""
-    moment = datetime.datetime.fromtimestamp(seconds, tz=datetime.UTC)
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -12,7 +12,7 @@ import datetime
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from hil.base.numeric import np
 from hil.history.nightly.divisive import (
@@ -26,7 +26,7 @@ from hil.history.nightly.divisive import (
     plausible,
 )
 from hil.history.nightly.nights import Night
-from hil.model import IMPORTED, SeriesId
+from hil.model import IMPORTED, Scalar, SeriesId
 
 Cause = Literal["firmware", "environment", "unclear"]
 
@@ -34,6 +34,18 @@ NEAR_NIGHTS = 3  # steps of ratio and raw values this near to each other are one
 FOLLOWED_NIGHTS = 10  # the same where the ratio follows the raw values, which noise alone sets apart
 RATIO_UNSURE = "the ratio moved too, but not for certain"
 FOLLOWS = 0.5  # the ratio moved with the raw values where it moved by this share of it
+
+
+class Changed(NamedTuple):
+    """A condition, such as "e1.channel", that changed in a night."""
+
+    key: str
+    old: Scalar
+    new: Scalar
+    night: datetime.date
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.old} → {self.new} on {self.night}"
 
 
 @dataclass(frozen=True)
@@ -55,7 +67,7 @@ class ChangePoint:
     high: float
     good: str = ""
     bad: str = ""
-    conditions: tuple[str, ...] = ()
+    conditions: tuple[Changed, ...] = ()
     note: str = ""
     p_value: float = 0.0
 
@@ -200,15 +212,14 @@ def _point(
     )
 
 
-def _conditions_around(nights: Sequence[Night], step: int) -> tuple[str, ...]:
-    """Say which conditions changed at the step, or in the night before or after it."""
+def _conditions_around(nights: Sequence[Night], step: int) -> tuple[Changed, ...]:
+    """Return which conditions changed at the step, or in the night before or after it."""
     for n in (step, step - 1, step + 1):
         if 0 < n < len(nights):
             old, new = nights[n - 1].conditions, nights[n].conditions
             changed = sorted(key for key in {*old, *new} if old.get(key) != new.get(key))
             if changed:
-                when = nights[n].date
-                return tuple(f"{key}: {old.get(key)} → {new.get(key)} on {when}" for key in changed)
+                return tuple(Changed(key, old.get(key), new.get(key), nights[n].date) for key in changed)
     return ()
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import datetime
 import math
-import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -28,7 +27,6 @@ from hil.history.nightly.divisive import (
 from hil.history.nightly.nights import Night
 from hil.history.nightly.survey import Finding, Survey
 
-_SAID = re.compile(r"(?:.*?\.)?(?P<key>[a-z0-9_]+): (?P<old>.*?) → (?P<new>.*) on \d{4}-\d\d-\d\d", re.DOTALL)
 _WORDS = {  # the first that changed is told: whose it is, and what of it
     "channel": ("Access point", "channel"),
     "bssid": ("Access point", "BSSID"),
@@ -64,7 +62,7 @@ class Told:
 
 def all_conditions(findings: Sequence[Finding]) -> tuple[str, ...]:
     """Return the conditions that changed, those first that most series saw change."""
-    counts = Counter(said for finding in findings for said in dict.fromkeys(finding.point.conditions))
+    counts = Counter(str(changed) for finding in findings for changed in finding.point.conditions)
     return tuple(sorted(counts, key=lambda said: (-counts[said], said)))
 
 
@@ -72,13 +70,9 @@ def told_by(findings: Sequence[Finding]) -> Told | None:
     """Return what the conditions tell of an event, None where too few of its series saw the same change."""
     changes: dict[str, Counter[tuple[str, str]]] = {}
     for finding in findings:
-        own = {}
-        for said in finding.point.conditions:
-            match = _SAID.fullmatch(said)
-            if match:
-                own[match["key"]] = (short(match["old"]), short(match["new"]))
-        for key, change in own.items():
-            changes.setdefault(key, Counter())[change] += 1
+        own = {one.key.rpartition(".")[2]: one for one in finding.point.conditions}
+        for key, one in own.items():
+            changes.setdefault(key, Counter())[short(str(one.old)), short(str(one.new))] += 1
     for key, (what, word) in _WORDS.items():
         seen = changes.get(key, Counter())
         if seen and sum(seen.values()) >= _SHARE * len(findings):

@@ -43,7 +43,7 @@ class Finding:
             "high": point.high,
             "good": point.good,
             "bad": point.bad,
-            "conditions": list(point.conditions),
+            "conditions": list(map(str, point.conditions)),
             "note": point.note,
         }
 
