@@ -14,7 +14,7 @@ import msgspec
 from hil.base.errors import HilError
 from hil.boards.quarantine import Watch
 from hil.history import history_of
-from hil.history.files import paths_in
+from hil.history.files import read_past
 from hil.history.from_run import figures_of, keep_run
 from hil.reports import allure, plain, pushgateway, site
 from hil.reports.crashes import crashes_in
@@ -97,7 +97,7 @@ def finish(run: JudgedRun, options: ReportOptions, *, say: Callable[[str], None]
     if options.pushgateway and not is_unchanged(run.info):  # a false block is nothing to be woken for
         done.attempt("Pushgateway", lambda: _push(options.pushgateway, run, done))
     trend = None
-    if options.site or paths_in(history_of(options.out), [run.info.rack]):
+    if options.site or _has_nights(run, options):
         say("Looking for changes in the history")
         trend = done.attempt("trend", lambda: site.trend_for([run], history_of(options.out)))
     if trend:
@@ -111,6 +111,14 @@ def finish(run: JudgedRun, options: ReportOptions, *, say: Callable[[str], None]
         done.report = short_path(index) if index else None
         _note(noted, done)
     return done
+
+
+def _has_nights(run: JudgedRun, options: ReportOptions) -> bool:
+    """Say whether boot values of the run's rack are at hand; beside a pull request no change is told."""
+    if run.info.trigger == "pr":
+        return False
+    past = read_past(history_of(options.out), racks=[run.info.rack])
+    return any(one.boot_values for one in past.runs)
 
 
 def _push(url: str, run: JudgedRun, done: Reporting) -> None:

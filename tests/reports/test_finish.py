@@ -22,7 +22,7 @@ from rich.console import Console
 from hil.base.errors import ConfigError
 from hil.fixtures.measure import keep_limits
 from hil.gate.words.banner import banner_of
-from hil.history.files import read_past
+from hil.history.files import keep, read_past
 from hil.model import Entry
 from hil.reports.finish import ReportOptions, finish, sentence_of
 from hil.reports.rebuild import build_report
@@ -30,6 +30,7 @@ from hil.reports.terminal import render_screen
 from hil.store import Reported, RunDirectory, add_verdict, read_judged_run, read_measured
 from hil.store.reported import read_reported
 from tests.golden.comparing import RENDERED, STORED, unpacked
+from tests.history.history_files import night
 from tests.history.nights_rig import make_history, simulate
 from tests.history.saved import save
 from tests.make_records import THRESHOLDS_ROOT, publish_record
@@ -118,6 +119,20 @@ def test_a_night_measured_without_its_history_learns_of_it_when_it_is_reported(
     (words,) = reported(own).changes
     page = html.unescape((tmp_path / "report" / "index.html").read_text())
     assert [words in text for text in (as_read(own.summary_path.read_text()), page)] == [True, True]
+
+
+@pytest.mark.parametrize(("trigger", "nights", "looks"), [("nightly", 1, 1), ("nightly", 0, 0), ("pr", 1, 0)])
+def test_changes_are_looked_for_where_a_rack_has_boot_values(
+    tmp_path: Path, trigger: str, nights: int, looks: int
+) -> None:
+    """Without a site; the run itself, which has entered the history by then, is none of its nights."""
+    for number in range(nights):
+        keep(tmp_path / "out" / "history", night(number, rack="virtual"))
+    info = {"rack": "virtual", "trigger": trigger}
+    run = read_judged_run(judged(tmp_path / "out", quiet_entries(), info=info))
+    said: list[str] = []
+    finish(run, ReportOptions(tmp_path / "out", site=False), say=said.append)
+    assert said == ["Looking for changes in the history"] * looks
 
 
 def quiet_entries() -> list[Entry]:

@@ -36,7 +36,7 @@ def summarise(
     """Return each rack with a run in the ``days`` up to ``now_utc``, sorted by name.
 
     ``quarantine`` says by ``rack/board`` which boards are in quarantine now; without it, the board's latest
-    line does. An outage that began before the window counts with its whole length.
+    run does. An outage that began before the window counts with its whole length.
 
     Raises:
         ConfigError: ``now_utc`` is no moment.
