@@ -10,7 +10,7 @@ from hil.base.errors import ConfigError
 
 SETTINGS_MOST_BYTES = 2 << 20  # YAML, CSV, ESP-IDF's JSON
 IMAGE_MOST_BYTES = 128 << 20  # no module's flash is larger
-SEGMENT_MOST_BYTES = 64 << 20  # a run in the history
+SUMMARY_MOST_BYTES = 64 << 20  # a run in the history
 RUN_MOST_BYTES = 1 << 30  # a run's journal, verdict or run.json
 CAPTURE_MOST_BYTES = 8 << 30  # tshark reads it as a stream
 

@@ -13,7 +13,7 @@ import msgspec
 from hil.base.errors import ConfigError
 from hil.base.paths import PROJECT_ROOT
 from hil.base.project import keep_here
-from hil.base.reading import SEGMENT_MOST_BYTES, read_at_most
+from hil.base.reading import SUMMARY_MOST_BYTES, read_at_most
 from hil.base.schema import UPDATE, SchemaError, check_schema
 from hil.history.summary import SCHEMA_VERSION, Summary, problems_of, to_bytes
 from hil.store.codec import build, decode
@@ -92,7 +92,7 @@ def read_summary(path: Path) -> Summary:
             what is wrong and the way out.
     """
     try:
-        content = read_at_most(path, SEGMENT_MOST_BYTES)
+        content = read_at_most(path, SUMMARY_MOST_BYTES)
     except OSError as error:
         raise ConfigError(f"{path}: could not be read: {error.strerror}.", next_step=_AGAIN) from error
     try:

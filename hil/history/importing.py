@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hil.base.errors import ConfigError
-from hil.base.reading import SEGMENT_MOST_BYTES, read_at_most
+from hil.base.reading import SUMMARY_MOST_BYTES, read_at_most
 from hil.base.units import QuantityError, unit_of
 from hil.history.building import Point, build
 from hil.history.files import keep, path_of, read_summary
@@ -148,7 +148,7 @@ def _wrong_heading(path: Path, found: str) -> ConfigError:
 
 def _text(path: Path) -> str:
     try:
-        content = read_at_most(path, SEGMENT_MOST_BYTES)
+        content = read_at_most(path, SUMMARY_MOST_BYTES)
     except OSError as error:
         raise ConfigError(f"{path}: could not be read: {error.strerror}.") from error
     try:
