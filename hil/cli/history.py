@@ -70,7 +70,7 @@ def add_nights(legs_path: Path, history_folder: Path) -> None:
 def fetch(history_folder: Path, remote: str) -> None:
     """Bring the branch's runs into the folder, which need not exist yet; runs of the folder alone stay."""
     os.environ.update(with_token(os.environ))
-    names = branch.fetch(Path.cwd(), history_folder, remote=remote)
+    names = branch.fetch(Path.cwd(), history_folder, remote=remote, say=click.echo)
     which = ", ".join(names) if len(names) <= MOST_NAMES else f"{len(names)} files"
     click.echo(f"{BRANCH}: {f'{which} in {history_folder}' if names else 'it does not exist yet'}")
 

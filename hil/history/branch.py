@@ -13,10 +13,11 @@ installed later could read it. So the step that fetches or pushes is given it, a
 from __future__ import annotations
 
 import base64
+import io
 import json
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from hil.base.errors import ConfigError, RigError
@@ -38,10 +39,13 @@ _IDENTITY = {
 }
 
 
-def fetch(repository: Path, folder: Path, *, remote: str = "origin") -> list[str]:
+def fetch(
+    repository: Path, folder: Path, *, remote: str = "origin", say: Callable[[str], None] = lambda _: None
+) -> list[str]:
     """Bring the branch's files into ``folder``; return their names, none where it does not exist yet.
 
-    Runs and lines that are in the folder only stay there. A run that both have is what the branch holds then.
+    Runs and lines that are in the folder only stay there. A run that both have is what the branch holds then,
+    and ``say`` is told where that differs.
 
     Raises:
         ConfigError: the remote does not answer.
@@ -51,16 +55,19 @@ def fetch(repository: Path, folder: Path, *, remote: str = "origin") -> list[str
     blobs = [item for item in _blobs(repository, tip).items() if _NAMES.fullmatch(item[0])]
     contents = _contents(repository, [blob for _, blob in blobs])
     for (name, _), content in zip(blobs, contents, strict=True):
-        _bring(folder / name, content)
+        _bring(folder / name, content, say)
     write(folder / FETCHED, tip.encode())
     return sorted(name for name, _ in blobs)
 
 
-def _bring(path: Path, content: bytes) -> None:
+def _bring(path: Path, content: bytes, say: Callable[[str], None]) -> None:
     there = path.read_bytes() if path.exists() else b""
     brought = _joined(there, content) if path.suffix == _LINES else content
-    if brought != there:
-        write(path, brought)
+    if brought == there:
+        return
+    if there and path.suffix != _LINES:
+        say(f"{path} was another; it is what the branch holds now")
+    write(path, brought)
 
 
 def push(repository: Path, folder: Path, message: str, *, remote: str = "origin") -> str:
@@ -129,15 +136,16 @@ def _contents(repository: Path, blobs: Sequence[str]) -> list[bytes]:
     """Return what files hold, by their ids."""
     asked = "".join(f"{blob}\n" for blob in blobs).encode()
     done = try_git(repository, "cat-file", "--batch", stdin=asked)
-    found, rest = [], done.stdout
+    found, stream = [], io.BytesIO(done.stdout)
     for blob in blobs:
-        head, _, rest = rest.partition(b"\n")
+        head = stream.readline()
         facts = head.split()
         if done.returncode or len(facts) != 3:
-            raise ConfigError(f"{blob} could not be read in {repository}: {head.decode(errors='replace')}.")
-        size = int(facts[2])
-        found.append(rest[:size])
-        rest = rest[size + 1 :]
+            raise ConfigError(
+                f"{blob} could not be read in {repository}: {head.decode(errors='replace').strip()}."
+            )
+        found.append(stream.read(int(facts[2])))
+        stream.read(1)  # a line's end
     return found
 
 

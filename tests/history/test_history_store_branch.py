@@ -133,7 +133,7 @@ def test_many_lost_races_are_no_refusal(origin: Repository, work: Repository, tm
 
 
 def test_a_run_never_changes_on_the_branch(origin: Repository, work: Repository, tmp_path: Path) -> None:
-    """Other content of a run that is there is refused by name; who fetches has what the branch holds."""
+    """Other content of a run that is there is refused by name; a fetch takes the branch's, and says so."""
     one = night(0)
     push(work, store(tmp_path / "here", one))
     tip = origin.git("rev-parse", BRANCH)
@@ -144,7 +144,9 @@ def test_a_run_never_changes_on_the_branch(origin: Repository, work: Repository,
     ):
         push(work, other)
     assert origin.git("rev-parse", BRANCH) == tip
-    fetch(work, other)
+    said: list[str] = []
+    history.fetch(work.path, other, say=said.append)
+    assert said == [f"{mine} was another; it is what the branch holds now"]
     assert mine.read_bytes() == path_of(tmp_path / "here", one).read_bytes()
     push(work, other)
     assert len(names(origin)) == 2
