@@ -210,15 +210,12 @@ OTHERS = {
     ),
     "a service's answer": (
         "hil/boards/power_plugs.py",
-        "hil/ci/github.py",
         "hil/virtual/emulator/qmp.py",
         "reports/gateway_groups.py",
     ),
     "of a job before, which hil wrote": (
         "hil/boards/firmware/bundle.py",
         "hil/boards/firmware/failure.py",
-        "hil/ci/legs.py",
-        "hil/ci/plan.py",
         "hil/cli/ci_verdict.py",
         "hil/history/branch.py",
         "hil/cli/init.py",
