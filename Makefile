@@ -118,7 +118,7 @@ chaos: ## break everything on the virtual rack, SEED=n: whose fault does each ru
 	@.ci/bootstrap test
 	@$(PYTHON) -m tools.chaos --seed $(SEED) $(CHAOS)
 
-faults-check: ## plant 60 faults in the product, each alone, and see whether a test fails (an hour and more)
+faults-check: ## plant some sixty faults in the product, each alone, and see whether a test fails (an hour and more)
 	@.ci/bootstrap test
 	@$(PYTHON) -m tools.planted_faults map
 	@$(PYTHON) -m tools.planted_faults try
