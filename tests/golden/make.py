@@ -409,7 +409,6 @@ def _plan() -> CiPlan:
         fork=False,
         head=HEAD,
         base=BASE,
-        environment="hil-rack",
         changes=("firmware",),
         build=("esp32",),
         legs=(

@@ -11,7 +11,7 @@ from tests.lab import ROOT
 
 def test_clean_keeps_the_history(tmp_path: Path) -> None:
     """Builds, runs and hidden files go; the history of a rack, which nothing brings back, stays."""
-    for name in ("history/metrics.jsonl", "virtual/build/firmware.bin", "r 1/records.jsonl", ".cache/x"):
+    for name in ("history/rack/run.json", "virtual/build/firmware.bin", "r 1/records.jsonl", ".cache/x"):
         path = tmp_path / "out" / name
         path.parent.mkdir(parents=True)
         path.write_text("kept?\n")
@@ -20,7 +20,7 @@ def test_clean_keeps_the_history(tmp_path: Path) -> None:
         argv = ["make", "--no-print-directory", "-f", str(ROOT / "Makefile"), "clean"]
         subprocess.run(argv, cwd=tmp_path, check=True, timeout=60, capture_output=True)
         assert [path.name for path in (tmp_path / "out").iterdir()] == ["history"]
-    assert (tmp_path / "out" / "history" / "metrics.jsonl").read_text() == "kept?\n"
+    assert (tmp_path / "out" / "history" / "rack" / "run.json").read_text() == "kept?\n"
 
 
 def test_clean_is_content_where_nothing_was_made(tmp_path: Path) -> None:
