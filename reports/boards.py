@@ -35,11 +35,6 @@ class BoardCases:
     def planned(self) -> int:
         return len(self.measured) + len(self.faulted) + len(self.not_run)
 
-    @property
-    def place(self) -> str:
-        """Return "v1 (virtual)"."""
-        return f"{self.board} ({self.kind})" if self.kind else self.board
-
 
 def boards_of(info: RunInfo | None, verdict: Verdict) -> list[BoardCases]:
     """Return the boards of a run, sorted: those that run.json names, and those that its verdict does."""

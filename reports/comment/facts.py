@@ -29,7 +29,7 @@ class LegFacts:
     ``is_open`` says that it failed nothing and is no pass; ``status`` is what it does to the required check.
     ``standing`` is what its rack has to say of itself, "" where it is qualified or no rack. ``remarks`` are
     what stands wherever its figures do, ``steps`` what a person does next. ``owner`` is whose fault it is
-    that there is no verdict, where somebody said so. ``title`` and ``sign`` are of its banner.
+    that there is no verdict, where somebody said so. ``sign`` is of its banner.
     """
 
     name: str
@@ -45,7 +45,6 @@ class LegFacts:
     remarks: tuple[str, ...] = ()
     steps: tuple[Words, ...] = ()
     owner: str = ""
-    title: str = ""
     sign: str = "?"
 
 
@@ -54,9 +53,9 @@ class Facts:
     """A workflow run. ``problem`` is why its verdict cannot be told, "" where it can.
 
     ``links`` are texts and addresses that we made ourselves; ``commits`` the address of a commit without it.
-    ``accepted`` has login and reason of who takes a regression on purpose. ``headline``, ``said`` and
-    ``sign`` are the words of the leg that decides, and stand first. ``title`` and ``author`` are of the
-    head's commit, ``count`` is how many there are since the base: "" and 0 where nobody knows.
+    ``headline``, ``said`` and ``sign`` are the words of the leg that decides, and stand first. ``title`` and
+    ``author`` are of the head's commit, ``count`` is how many there are since the base: "" and 0 where nobody
+    knows.
     """
 
     exit_code: ExitCode
@@ -69,7 +68,6 @@ class Facts:
     legs: tuple[LegFacts, ...]
     links: Mapping[str, str]
     commits: str
-    accepted: Mapping[str, str] | None = None
     headline: str = ""
     said: str = ""
     attempts: str = ""
