@@ -287,7 +287,7 @@ def _result_files(run: RunStory, story: Story, raw: RawResult, *, bare: bool) ->
         yield source, attachment.data
     result.attachments += [Attachment(**item) for item in raw.of("attachments")]
     content = asdict(result, filter=lambda _, value: value or value is False)
-    steps = [*([] if bare else steps_of(story, result.stop)), *raw.of("steps")]
+    steps = [*([] if bare else steps_of(story)), *raw.of("steps")]
     content |= {key: found for key, found in (("steps", steps), ("links", raw.of("links"))) if found}
     yield TestResult.file_pattern.format(prefix=result.uuid), as_json(content)
 

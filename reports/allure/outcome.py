@@ -48,11 +48,6 @@ CATEGORIES: list[Category] = [
 ]
 
 
-def status_of(word: str) -> str:
-    """Return Allure's status for a message that begins with ``word``."""
-    return _MEANINGS[word][0]
-
-
 PASSED = "passed"
 
 _WORDS = {
@@ -83,7 +78,7 @@ def outcome_of(story: Story, harness_failure: str = "") -> tuple[str, str]:
     if not found:
         return PASSED, ""
     word, sentence = min(found, key=lambda item: _ORDER.index(item[0]))
-    return status_of(word), f"{word}: {sentence}"
+    return _MEANINGS[word][0], f"{word}: {sentence}"
 
 
 def word_of(fault: Fault) -> str:

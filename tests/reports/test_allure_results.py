@@ -205,23 +205,6 @@ def test_a_test_says_which_boots_there_were(eventful: Path) -> None:
     assert all(step["stop"] >= step["start"] > 0 for step in steps)
 
 
-@pytest.mark.parametrize(
-    ("label", "status", "first"),
-    [
-        ("defaults", "passed", "publish latency p95"),
-        ("transport=tls", "failed", "publish latency p95 71.4 ms"),
-        ("qos=0", "unknown", "publish latency p95"),
-    ],
-)
-def test_the_last_step_is_what_was_judged(eventful: Path, label: str, status: str, first: str) -> None:
-    """Each limit that can fail a run is a step below it, with a status of its own; what failed is first."""
-    last = results_of(eventful)["virtual-1", label]["steps"][-1]
-    assert (last["name"], last["status"]) == ("judged", status)
-    assert last["steps"][0]["status"] == status
-    assert last["steps"][0]["name"].startswith(first)
-    assert ", limit " in last["steps"][0]["name"]
-
-
 def test_a_bench_that_names_an_owner_says_whom_to_ask(tmp_path: Path) -> None:
     """The thresholds file's owner is the label that Allure shows beside each test of the bench."""
     run = judged(tmp_path, eventful_entries())
