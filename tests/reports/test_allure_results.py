@@ -126,7 +126,7 @@ def test_the_history_goes_on_over_runs(tmp_path: Path) -> None:
             for board in ("virtual-1", "virtual-2")
             for case in ({}, {"qos": 2})
         ]
-        info = {"git": {"commit": f"{number}" * 40}, "firmware": {}, "ci": {}}
+        info = {"git": {"commit": f"{number}" * 40, "dirty": False}, "firmware": {}, "ci": {}}
         run = judged(tmp_path, entries, run_id=f"2026112{number}T000000Z-quick-0000", info=info)
         complete_results(read_judged_run(run))
         results = results_of(run)
