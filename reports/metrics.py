@@ -125,11 +125,6 @@ class Families(Collector):
         family = self._families.setdefault(name, GaugeMetricFamily(name, help_text))
         family.add_sample(name, everything, value)
 
-    def value_of(self, name: str) -> float | None:
-        """Return the first sample of a metric, None where there is none."""
-        family = self._families.get(name)
-        return float(family.samples[0].value) if family else None
-
     def add_series(self, item: SeriesVerdict) -> None:
         """Add a verdict's value and limit, or note that their names are taken."""
         name = parse_name(item.metric, item.unit)
@@ -168,25 +163,9 @@ class Group:
 
     @property
     def key(self) -> dict[str, str]:
-        """Return the labels of the group besides its job."""
-        return group_key(self.rack, self.board, self.product)
-
-    @property
-    def name(self) -> str:
-        """What sentences call it."""
-        return group_name(self.rack, self.board, self.product)
-
-
-def group_key(rack: str, board: str, product: str) -> dict[str, str]:
-    """Return the labels of a group besides its job: a name that is "" is no label."""
-    named = {"rack": rack, "board": board, "product": product}
-    return {label: value for label, value in named.items() if value}
-
-
-def group_name(rack: str, board: str, product: str) -> str:
-    """Return what sentences call a group: lab/esp32-1 with sensor-node."""
-    place = f"{rack}/{board}" if board else f"rack {rack}"
-    return f"{place} with {product}" if product else place
+        """Return the labels of the group besides its job: a name that is "" is no label."""
+        named = {"rack": self.rack, "board": self.board, "product": self.product}
+        return {label: value for label, value in named.items() if value}
 
 
 def board_groups(info: RunInfo, verdict: Verdict) -> list[Group]:

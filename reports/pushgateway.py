@@ -6,9 +6,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from http.client import HTTPException
-from pathlib import Path
 from urllib.error import HTTPError
 
 from prometheus_client.exposition import push_to_gateway
@@ -16,22 +14,9 @@ from prometheus_client.exposition import push_to_gateway
 from hil.base.errors import HilError
 from hil.base.gateway_url import problem_of
 from hil.history import history_of
-from hil.reports.gateway_groups import explain, get, sender
+from hil.reports.gateway import ask, explain, sender
 from hil.reports.metrics import Group, board_groups, rack_groups
 from hil.store import JudgedRun
-from hil.store.files import typed_path
-
-
-@dataclass(frozen=True)
-class Pushed:
-    """What became of a push: the groups that arrived, why others did not, and what was left out of them.
-
-    ``failure`` is "" where every group arrived. Each text is one sentence with its way out.
-    """
-
-    groups: tuple[Group, ...] = ()
-    failure: str = ""
-    warnings: tuple[str, ...] = ()
 
 
 def push_run(url: str, run: JudgedRun, *, timeout_s: float) -> str | None:
@@ -44,36 +29,20 @@ def push_run(url: str, run: JudgedRun, *, timeout_s: float) -> str | None:
     if problem := problem_of(url):
         return f"No metrics were pushed: {problem}"
     try:
-        groups = groups_of(run)
+        boards = board_groups(run.info, run.verdict)
     except (HilError, ValueError) as error:
         return f"No metrics were pushed: {error}"
-    if not groups:
+    if not boards:
         return f"No metrics were pushed: {run.path} names no board, neither in run.json nor in its verdict."
-    pushed = push(url, run.path, groups, timeout_s=timeout_s)
-    again = f"Then push again: hil metrics push {typed_path(run.path)}" if pushed.failure else ""
-    return " ".join(filter(None, [pushed.failure, again, *pushed.warnings])) or None
-
-
-def groups_of(run: JudgedRun) -> list[Group]:
-    """Return one group a board of the run, none where it names no board.
-
-    Raises HilError or ValueError where its figures make no metrics.
-    """
-    return board_groups(run.info, run.verdict)
-
-
-def push(url: str, run_path: Path, boards: Sequence[Group], *, timeout_s: float) -> Pushed:
-    """Push the groups of a run's boards, and that of its rack where its health is known."""
-    racks, problem = rack_groups(history_of(run_path.parent), {group.rack for group in boards})
+    racks, problem = rack_groups(history_of(run.path.parent), {group.rack for group in boards})
     groups = [*boards, *racks]
     attempt = _Push(url, groups, timeout_s)
     # name look-ups and slow answers have no deadline of their own in urllib, so another thread waits for them
     thread = threading.Thread(target=attempt.run, name="pushgateway", daemon=True)
     thread.start()
     thread.join(timeout_s)
-    failure, arrived = attempt.failure(), tuple(groups[: attempt.pushed])
-    left_out = "" if failure else _clashes(groups)
-    return Pushed(arrived, failure, tuple(filter(None, [problem, left_out])))
+    failure = attempt.failure()
+    return " ".join(filter(None, [failure, problem, "" if failure else _clashes(groups)])) or None
 
 
 def _clashes(groups: Sequence[Group]) -> str:
@@ -118,7 +87,7 @@ class _Push:
         if isinstance(error, HTTPError) or left_s <= 0:
             return error
         try:
-            get(f"{self._url.rstrip('/')}/-/ready", timeout_s=left_s)
+            ask(f"{self._url.rstrip('/')}/-/ready", timeout_s=left_s)
         except HTTPError as answer:
             return answer
         except (OSError, HTTPException, ValueError):

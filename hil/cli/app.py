@@ -36,7 +36,6 @@ COMMANDS = {
     "history": "boot values of earlier runs: add, show, import, export, merge",
     "nightly": "what a night measures beside the head: reference",
     "changes": "change points over the nights: since when, and whose doing",
-    "metrics": "figures at a Pushgateway: push a run again, retire a board",
     "rack": "look at a rack: check, status, health, qualify, release",
     "board": "one board: list, flash, power, console, quarantine, release",
     "virtual": "keep a virtual rack up, for esptool and serial monitors",

@@ -211,7 +211,6 @@ OTHERS = {
     "a service's answer": (
         "hil/boards/power_plugs.py",
         "hil/virtual/emulator/qmp.py",
-        "reports/gateway_groups.py",
     ),
     "of a job before, which hil wrote": (
         "hil/boards/firmware/bundle.py",

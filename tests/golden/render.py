@@ -37,10 +37,9 @@ from hil.history.summary import to_bytes
 from hil.reports.allure import complete_results
 from hil.reports.comment import CHARACTERS, read_facts
 from hil.reports.comment import render as render_comment
-from hil.reports.metrics import rack_group
+from hil.reports.metrics import board_groups, rack_group
 from hil.reports.plain import FILES as PLAIN
 from hil.reports.plain import write_plain
-from hil.reports.pushgateway import groups_of
 from hil.reports.site import build_site
 from hil.reports.studies.build import documents_of
 from hil.reports.studies.declaration import load_study
@@ -122,7 +121,7 @@ def _pushed(run: JudgedRun, out: Path) -> Files:
     Of boards that differ in their figures alone there is a digest.
     """
     known = summarise(read_past(out / "history").runs, now_utc=NOW)
-    groups = [*groups_of(run), *(rack_group(one) for one in known)]
+    groups = [*board_groups(run.info, run.verdict), *(rack_group(one) for one in known)]
     sent: Files = {}
     for group in groups:
         gateway = _Gateway()
