@@ -70,6 +70,11 @@ def noise_remark(info: RunInfo) -> str:
     return f"Simulated noise: {info.noise.description}." if info.noise else ""
 
 
+def noted_kind(info: RunInfo, kind: str) -> str:
+    """Return a board's kind, and whether its figures are simulated: "virtual, simulated noise"."""
+    return f"{kind}, simulated noise" if kind and noise_remark(info) else kind
+
+
 def remarks(info: RunInfo, verdict: Verdict) -> list[str]:
     """Return what stands wherever figures of the run do: that they are virtual or emulated, that noise is
     simulated, that nothing was changed, what the rack's check is worth, which boards are in quarantine."""

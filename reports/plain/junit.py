@@ -19,9 +19,9 @@ from hil.reports.allure import outcome as categories
 from hil.reports.allure.outcome import findings, outcome_of, word_of
 from hil.reports.allure.story import RunStory, Story
 from hil.reports.allure.times import run_start_of, times_of
-from hil.reports.boards import remarks
+from hil.reports.boards import noted_kind, remarks
 from hil.reports.names import case_name
-from hil.reports.plain.facts import RunFacts
+from hil.store.run_info import measured_commit
 
 JUNIT = "junit.xml"
 _ELEMENTS = {
@@ -56,41 +56,41 @@ class _Suite:
     cases: Sequence[_Case]
 
 
-def junit_xml(facts: RunFacts, run: RunStory) -> bytes:
+def junit_xml(run: RunStory) -> bytes:
     """Return the file; nothing in it depends on when it is made."""
-    root = ET.Element("testsuites", name=_clean(f"HIL performance {facts.run_id}"))
-    suites = [*_boards(facts, run), *_rack(facts, run)]
+    root = ET.Element("testsuites", name=_clean(f"HIL performance {run.run_id}"))
+    suites = [*_boards(run), *_rack(run)]
     _count(root, [case for suite in suites for case in suite.cases])
     for suite in suites:
-        _add_suite(root, facts, suite)
+        _add_suite(root, run, suite)
     ET.indent(root)
     text: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
     return text + b"\n"
 
 
-def _boards(facts: RunFacts, run: RunStory) -> list[_Suite]:
+def _boards(run: RunStory) -> list[_Suite]:
     natures = {story.board: (story.kind, story.target) for story in run.stories}
     natures |= {board.id: (board.kind, board.target) for board in run.info.boards}
     natures |= {fault.board: ("", "") for fault in run.faults if fault.board and fault.board not in natures}
     suites = []
     for board, (kind, target) in sorted(natures.items()):
-        cases = [_case(facts, run, story) for story in run.stories if story.board == board]
-        cases += [_of_fault(facts, board, fault) for fault in _homeless(run) if fault.board == board]
-        own = facts.kind(kind)
-        name = f"{facts.rack}/{board}" + (f" ({own})" if own else "")
-        suites.append(_Suite(name, [*_properties(facts, run), ("kind", own), ("target", target)], cases))
+        cases = [_case(run, story) for story in run.stories if story.board == board]
+        cases += [_of_fault(run, board, fault) for fault in _homeless(run) if fault.board == board]
+        own = noted_kind(run.info, kind)
+        name = f"{run.info.rack}/{board}" + (f" ({own})" if own else "")
+        suites.append(_Suite(name, [*_properties(run), ("kind", own), ("target", target)], cases))
     return suites
 
 
-def _rack(facts: RunFacts, run: RunStory) -> list[_Suite]:
+def _rack(run: RunStory) -> list[_Suite]:
     """Return a suite of what is of no single board, none where there is nothing."""
-    cases = [_of_fault(facts, "", fault) for fault in _homeless(run) if not fault.board]
+    cases = [_of_fault(run, "", fault) for fault in _homeless(run) if not fault.board]
     told = {item.series_id for story in run.stories for item in story.compared}
     for item in run.verdict.compared:
         if compared.is_blocked(item) and item.series_id not in told:
-            name = f"{facts.rack}.{item.target}"
+            name = f"{run.info.rack}.{item.target}"
             cases.append(_Case(name, case_name(item), 0.0, "failure", item.sentence, item.sentence))
-    return [_Suite(f"{facts.rack} (the rack)", _properties(facts, run), cases)] if cases else []
+    return [_Suite(f"{run.info.rack} (the rack)", _properties(run), cases)] if cases else []
 
 
 def _homeless(run: RunStory) -> list[Fault]:
@@ -101,12 +101,12 @@ def _homeless(run: RunStory) -> list[Fault]:
     return [fault for fault in others if fault not in told]
 
 
-def _case(facts: RunFacts, run: RunStory, story: Story) -> _Case:
+def _case(run: RunStory, story: Story) -> _Case:
     start_ms, stop_ms = times_of(story, run_start_of(run.info))
     _, message = outcome_of(story)
     label = "" if story.label == "defaults" else f" {story.label}"
     return _Case(
-        class_name=f"{facts.rack}.{story.board}.{story.bench}",
+        class_name=f"{run.info.rack}.{story.board}.{story.bench}",
         name=f"{story.bench}{label}",
         time_s=(stop_ms - start_ms) / 1000,
         element=_ELEMENTS.get(message.partition(":")[0], ""),
@@ -118,31 +118,31 @@ def _case(facts: RunFacts, run: RunStory, story: Story) -> _Case:
     )
 
 
-def _of_fault(facts: RunFacts, board: str, fault: Fault) -> _Case:
+def _of_fault(run: RunStory, board: str, fault: Fault) -> _Case:
     word = word_of(fault)
     name = fault.case_id or ("the board itself" if board else "the rack itself")
     text = f"{word}: {fault.sentence}"
-    where = f"{facts.rack}.{board}" if board else facts.rack
+    where = f"{run.info.rack}.{board}" if board else run.info.rack
     return _Case(where, name, 0.0, _ELEMENTS.get(word, "error"), text, text)
 
 
-def _properties(facts: RunFacts, run: RunStory) -> list[tuple[str, str]]:
+def _properties(run: RunStory) -> list[tuple[str, str]]:
     return [
-        ("run_id", facts.run_id),
-        ("commit", facts.commit),
-        ("dirty", "true" if facts.dirty else "false"),
-        ("rack", facts.rack),
-        ("trigger", facts.trigger),
-        ("suite", facts.suite),
+        ("run_id", run.run_id),
+        ("commit", measured_commit(run.info)),
+        ("dirty", "true" if run.info.git.dirty else "false"),
+        ("rack", run.info.rack),
+        ("trigger", run.info.trigger),
+        ("suite", run.info.suite),
         *(("remark", remark) for remark in remarks(run.info, run.verdict)),
     ]
 
 
-def _add_suite(root: ET.Element, facts: RunFacts, suite: _Suite) -> None:
+def _add_suite(root: ET.Element, run: RunStory, suite: _Suite) -> None:
     element = ET.SubElement(root, "testsuite", name=_clean(suite.name))
     _count(element, suite.cases)
-    if facts.started_utc:
-        element.set("timestamp", _clean(facts.started_utc[:19]))  # without a zone, as the format wants it
+    if run.info.started_utc:
+        element.set("timestamp", _clean(run.info.started_utc[:19]))  # without a zone, as the format wants it
     properties = ET.SubElement(element, "properties")
     for name, value in suite.properties:
         ET.SubElement(properties, "property", name=name, value=_clean(value))

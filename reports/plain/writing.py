@@ -23,14 +23,15 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.registry import Collector, CollectorRegistry
 
-from hil.model import ComparedSeries, SeriesVerdict, Verdict, bench_of
-from hil.reports.allure.story import story_of
+from hil.model import ComparedSeries, SeriesVerdict, bench_of
+from hil.reports.allure.story import RunStory, story_of
 from hil.reports.allure.times import unix_ms
+from hil.reports.boards import noted_kind
 from hil.reports.metrics import Group, board_groups
 from hil.reports.plain import junit
-from hil.reports.plain.facts import RunFacts, facts_of
-from hil.store import JudgedRun, RunInfo
+from hil.store import JudgedRun
 from hil.store.files import disk_error, replace_file
+from hil.store.run_info import measured_commit
 
 Value = str | int | float | bool | None
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # how a cell begins that a spreadsheet computes
@@ -67,15 +68,19 @@ SERIES_COLUMNS = (
 )
 
 
-def series_csv(facts: RunFacts, verdict: Verdict) -> bytes:
+def series_csv(run: RunStory) -> bytes:
     """Return the file. Values, interval and limit are in ``unit``; what there is none of is empty."""
-    return to_csv(SERIES_COLUMNS, (_series_line(facts, item) for item in verdict.series))
+    return to_csv(SERIES_COLUMNS, (_series_line(run, item) for item in run.verdict.series))
 
 
-def _series_line(facts: RunFacts, item: SeriesVerdict) -> list[Value]:
+def _of_run(run: RunStory) -> tuple[Value, ...]:
+    return run.run_id, run.info.started_utc, measured_commit(run.info), run.info.git.dirty
+
+
+def _series_line(run: RunStory, item: SeriesVerdict) -> list[Value]:
     return [
-        *(facts.run_id, facts.started_utc, facts.commit, facts.dirty, facts.rack),
-        *(item.board, item.target, facts.kind(item.kind)),
+        *(*_of_run(run), run.info.rack),
+        *(item.board, item.target, noted_kind(run.info, item.kind)),
         *(bench_of(item.case_id), item.case_id, item.case_label, item.metric, item.unit),
         *(item.value, item.at_least, item.low, item.high, item.limit),
         *(item.direction, item.outcome, item.blocking),
@@ -88,16 +93,16 @@ OPENMETRICS = "openmetrics.txt"
 _UNITS = re.compile(r"_(seconds|bytes_per_second|bytes|ratio|cycles|dbm)$")
 
 
-def openmetrics_text(facts: RunFacts, info: RunInfo, verdict: Verdict) -> bytes:
+def openmetrics_text(run: RunStory) -> bytes:
     """Return the text: ``# HELP``, ``# TYPE``, ``# UNIT`` and samples a family, ``# EOF`` at the end.
 
     Each sample has the labels of its Pushgateway group (job, rack, board), and the start of the run in
     whole Unix seconds where it is known.
     """
-    started_ms = unix_ms(facts.started_utc)
+    started_ms = unix_ms(run.info.started_utc)
     started_s = None if started_ms is None else started_ms // 1000
     registry = CollectorRegistry()
-    registry.register(_Families(_merged(board_groups(info, verdict), started_s)))
+    registry.register(_Families(_merged(board_groups(run.info, run.verdict), started_s)))
     text: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]
     return text
 
@@ -138,15 +143,15 @@ COMPARISON_COLUMNS = (
 )
 
 
-def comparisons_csv(facts: RunFacts, verdict: Verdict) -> bytes:
+def comparisons_csv(run: RunStory) -> bytes:
     """Return the file; changes are relative (0.1: ten per cent) where ``relative`` is 1, else in ``unit``."""
-    return to_csv(COMPARISON_COLUMNS, (_comparison_line(facts, item) for item in verdict.compared))
+    return to_csv(COMPARISON_COLUMNS, (_comparison_line(run, item) for item in run.verdict.compared))
 
 
-def _comparison_line(facts: RunFacts, item: ComparedSeries) -> list[Value]:
+def _comparison_line(run: RunStory, item: ComparedSeries) -> list[Value]:
     return [
-        *(facts.run_id, facts.started_utc, facts.commit, facts.dirty, item.rack),
-        *(_BETWEEN.join(item.boards), item.target, facts.kind(item.kind)),
+        *(*_of_run(run), item.rack),
+        *(_BETWEEN.join(item.boards), item.target, noted_kind(run.info, item.kind)),
         *(bench_of(item.case_id), item.case_id, item.case_label, item.metric, item.unit, item.role),
         *(item.candidate_value, item.other_value, item.relative, item.change, item.low, item.high),
         *(item.tolerance, item.min_effect, item.smallest_effect, item.pass_bound),
@@ -167,12 +172,11 @@ def write_plain(judged: JudgedRun) -> tuple[Path, ...]:
         RigError: the disk does not take them.
     """
     run = story_of(judged)
-    facts = facts_of(run.run_id, run.info)
     contents = {
-        SERIES: series_csv(facts, run.verdict),
-        COMPARISONS: comparisons_csv(facts, run.verdict),
-        junit.JUNIT: junit.junit_xml(facts, run),
-        OPENMETRICS: openmetrics_text(facts, run.info, run.verdict),
+        SERIES: series_csv(run),
+        COMPARISONS: comparisons_csv(run),
+        junit.JUNIT: junit.junit_xml(run),
+        OPENMETRICS: openmetrics_text(run),
     }
     paths = tuple(run.path / name for name in FILES)
     try:
