@@ -124,7 +124,7 @@ def _leg(leg: LegResult, legs: Path) -> dict[str, Any]:
         "status": int(leg.status),
         "sentence": leg.sentence,
         "reason": leg.reason,
-        "standing": leg.standing,
+        "mark": leg.mark,
         "owner": leg.owner,
         "boards": list(leg.boards),
         "run": str(runs[0].path.resolve()) if runs else "",

@@ -83,6 +83,16 @@ class LegResult:
         return "✗" if wrong else "?" if self.is_open or self.exit_code else "✓"
 
     @property
+    def mark(self) -> str:
+        """Return "✓ pass", "✗ regressed", "? undecided, advisory", "– skipped"."""
+        if self.reason and not self.exit_code:
+            return "– skipped"
+        standing = f", {self.standing}" if self.standing else ""
+        if self.is_open and self.sign == "✗":
+            return f"✗ {self.outcome}, accepted{standing}"
+        return f"{'?' if self.is_open else self.sign} {self.outcome}{standing}"
+
+    @property
     def said(self) -> str:
         """Its banner's sentence where it has one, else its own."""
         return self.banner.said if self.banner else self.sentence

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from hil.base.errors import ExitCode
 from hil.base.untrusted import fenced, markdown
 from hil.ci.conclusion import CiVerdict
 from hil.ci.legs import LegResult
@@ -26,17 +25,13 @@ def render(plan: CiPlan, verdict: CiVerdict, environment: Mapping[str, str], *, 
 
     ``safe`` is for GitHub's Markdown: what the legs wrote is text there, and nothing else.
     """
-    write = _safe_cell if safe else _cell
+    write = markdown if safe else _cell
     parts = [
         f"# {markdown(verdict.headline) if safe else verdict.headline}",
         *(_said(words, safe=safe) for words in (verdict.sentence, verdict.attempts) if words),
         *_list("Failed besides", verdict.findings, write),
         *_list("What this change loosens, for an owner to accept", verdict.loosened, write),
-        *_list(
-            "What is new or stricter",
-            [one.text for one in verdict.limits if not one.loosens],
-            write,
-        ),
+        *_list("What is new or stricter", [one.text for one in verdict.limits if not one.loosens], write),
         _legs_table(verdict.legs, write),
         *_list("Not run", _not_run(verdict.legs), write),
         f"## Run\n\n{_facts(plan, environment)}",
@@ -67,31 +62,13 @@ def shorten(markdown: str, size: int, *, whole: str) -> str:
 def _legs_table(legs: Sequence[LegResult], write: Callable[[str], str]) -> str:
     lines = ["| leg | verdict | boards | |", "| --- | --- | --- | --- |"]
     for leg in legs:
-        cells = (leg.shown, leg.outcome, ", ".join(leg.boards) or "–", leg.sentence)
-        name, outcome, *rest = map(write, cells)
-        lines.append(f"| {' | '.join([name, _mark(leg, outcome), *rest])} |")
+        cells = (leg.shown, leg.mark, ", ".join(leg.boards) or "–", leg.sentence)
+        lines.append(f"| {' | '.join(map(write, cells))} |")
     return "\n".join(lines)
-
-
-def _mark(leg: LegResult, outcome: str) -> str:
-    if leg.reason and not leg.exit_code:
-        return "– skipped"
-    standing = f", {leg.standing}" if leg.standing else ""
-    if leg.accepted:
-        return f"✗ {outcome}, accepted{standing}"
-    if leg.is_open:
-        return f"? {outcome}{', which its policy fails' if leg.status else ''}{standing}"
-    if leg.exit_code == ExitCode.PASS:
-        return f"✓ {outcome}{standing}"
-    return f"**✗ {outcome}** (exit {int(leg.exit_code)}){standing}"
 
 
 def _cell(text: str) -> str:
     return " ".join(text.replace("|", "/").split())
-
-
-def _safe_cell(text: str) -> str:
-    return markdown(text)
 
 
 def _not_run(legs: Sequence[LegResult]) -> list[str]:

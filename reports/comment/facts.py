@@ -27,9 +27,9 @@ class LegFacts:
     """What became of a leg; ``reason`` is why it was skipped. ``verdict`` is None where it has none.
 
     ``is_open`` says that it failed nothing and is no pass; ``status`` is what it does to the required check.
-    ``standing`` is what its rack has to say of itself, "" where it is qualified or no rack. ``remarks`` are
-    what stands wherever its figures do, ``steps`` what a person does next. ``owner`` is whose fault it is
-    that there is no verdict, where somebody said so. ``sign`` is of its banner.
+    ``mark`` is what it came to, in a word behind a sign. ``remarks`` are what stands wherever its figures do,
+    ``steps`` what a person does next. ``owner`` is whose fault it is that there is no verdict, where somebody
+    said so. ``sign`` is of its banner.
     """
 
     name: str
@@ -40,7 +40,7 @@ class LegFacts:
     boards: tuple[str, ...]
     is_open: bool
     status: ExitCode
-    standing: str = ""
+    mark: str = ""
     verdict: Verdict | None = None
     remarks: tuple[str, ...] = ()
     steps: tuple[Words, ...] = ()

@@ -80,20 +80,10 @@ def _legs(legs: Sequence[LegFacts], said: str) -> Iterator[Part]:
     for leg in legs:
         boards = [board.rpartition(" (")[0] if len(kinds) == 1 else board for board in leg.boards]
         sentence = "above" if said and said in leg.sentence else leg.sentence
-        rows.append((Code(leg.name), mark(leg), listed(map(Code, boards[:_MOST_BOARDS])) or "–", sentence))
+        rows.append((Code(leg.name), leg.mark, listed(map(Code, boards[:_MOST_BOARDS])) or "–", sentence))
     if rows:
         table = Table(("leg", "verdict", "boards", ""), tuple(rows), left=4)
         yield Part("legs", "The legs of this run", table, 4, "leg", folded=True)
-
-
-def mark(leg: LegFacts) -> str:
-    """Return "✓ pass", "✗ regressed", "? undecided, advisory", "– skipped"."""
-    if leg.reason and not leg.exit_code:
-        return "– skipped"
-    standing = f", {leg.standing}" if leg.standing else ""
-    if leg.is_open and leg.sign == "✗":
-        return f"✗ {leg.outcome}, accepted{standing}"
-    return f"{'?' if leg.is_open else leg.sign} {leg.outcome}{standing}"
 
 
 def _verdicts(legs: Sequence[LegFacts]) -> list[Verdict]:
@@ -113,7 +103,7 @@ def _head(facts: Facts, *, quiet: bool) -> Iterator[Block]:
     """Yield the banner of the leg that decides; a pass without a change is one line."""
     measured = [leg for leg in facts.legs if not leg.reason]
     said = markdown(facts.said, _MOST_OF_A_SENTENCE)
-    others = " · ".join(f"{code(leg.name)} {markdown(mark(leg), _MOST_OF_A_MARK)}" for leg in measured)
+    others = " · ".join(f"{code(leg.name)} {markdown(leg.mark, _MOST_OF_A_MARK)}" for leg in measured)
     if not measured and quiet:
         yield Block(f"{_nothing_words(facts)} {_commits(facts)}.")
     elif quiet:

@@ -108,7 +108,7 @@ def test_each_owner_is_named_everywhere(
     assert said
     assert verdict.legs[0].sentence == said.words
     text = summary.render(plan, verdict, {})
-    assert f"| virtual | **✗ {mark}** (exit {code}) | – | {said.words} |" in text
+    assert f"| virtual | {sign} {mark} | – | {said.words} |" in text
     shown = page_of(plan, verdict, tmp_path)
     assert shown.startswith(f"### {sign} {markdown(headline)}\n")
     assert f"- {markdown(said.words)}\n" in shown
