@@ -31,11 +31,6 @@ def sender(
     return send
 
 
-def ask(url: str, *, timeout_s: float) -> None:
-    """Ask for what is at ``url``, and drop it. Raises OSError, HTTPException or ValueError."""
-    build_opener(_NoRedirect).open(_request(url, "GET", [], None), timeout=timeout_s).close()
-
-
 def explain(error: Exception, timeout_s: float) -> tuple[str, str]:
     """Return what came back, and the way out."""
     if isinstance(error, HTTPError):

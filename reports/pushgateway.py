@@ -14,7 +14,7 @@ from prometheus_client.exposition import push_to_gateway
 from hil.base.errors import HilError
 from hil.base.gateway_url import problem_of
 from hil.history import history_of
-from hil.reports.gateway import ask, explain, sender
+from hil.reports.gateway import explain, sender
 from hil.reports.metrics import Group, board_groups, rack_groups
 from hil.store import JudgedRun
 
@@ -87,7 +87,7 @@ class _Push:
         if isinstance(error, HTTPError) or left_s <= 0:
             return error
         try:
-            ask(f"{self._url.rstrip('/')}/-/ready", timeout_s=left_s)
+            sender(f"{self._url.rstrip('/')}/-/ready", "GET", left_s, [], None)()
         except HTTPError as answer:
             return answer
         except (OSError, HTTPException, ValueError):
