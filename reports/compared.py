@@ -10,13 +10,13 @@ from hil.gate.words.comparisons import share
 from hil.model import BoardEffect, ComparedSeries, Verdict
 
 _WIDEST = 2.0  # of a relative interval: 200 %
-_ORDER = ("regressed", "undecided", "no-baseline", "improved", "pass")
+ORDER = ("regressed", "undecided", "no-baseline", "improved", "pass")
 
 
 def ranked(verdict: Verdict) -> list[ComparedSeries]:
     """Return the comparisons: those that block first, and of them the worst."""
     return sorted(
-        verdict.compared, key=lambda item: (not item.blocking, _ORDER.index(item.outcome), item.series_id)
+        verdict.compared, key=lambda item: (not item.blocking, ORDER.index(item.outcome), item.series_id)
     )
 
 

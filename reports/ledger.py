@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hil.model import RunRecord, Verdict
 from hil.network.ledger.files import LEDGER_FILE, Counts, counts_of, sentence_of, total_of
-from hil.reports.names import case_name
+from hil.reports.names import place
 
 GROUP = "peer"
 PEER_FOLDER = "peer"
@@ -45,7 +45,7 @@ def loss_notes(records: Iterable[RunRecord], verdict: Verdict) -> list[LossNote]
         LossNote(
             own[0].board,
             own[0].case_id,
-            f"{_place(own[0], verdict)}: {ledger_sentence(own)}{'; the case plants a fault' * _plants(own)}",
+            f"{place(own[0], verdict)}: {ledger_sentence(own)}{'; the case plants a fault' * _plants(own)}",
             _files(own),
             _plants(own),
         )
@@ -83,15 +83,6 @@ def _ledgers(records: Iterable[RunRecord]) -> list[Counts]:
 def _total(records: Iterable[RunRecord]) -> Counts | None:
     found = _ledgers(records)
     return total_of(found) if found else None
-
-
-def _place(record: RunRecord, verdict: Verdict) -> str:
-    return f"{record.board} ({record.kind}) {_case(record, verdict)}"
-
-
-def _case(record: RunRecord, verdict: Verdict) -> str:
-    own = [item for item in verdict.series if (item.board, item.case_id) == (record.board, record.case_id)]
-    return case_name(own[0]) if own else record.case_id
 
 
 def _files(records: Iterable[RunRecord]) -> str:

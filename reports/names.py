@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from hil.metrics.words import in_words
-from hil.model import SeriesVerdict, bench_of, short_case
+from hil.model import RunRecord, Verdict, bench_of, short_case
 
 
 class Named(Protocol):
@@ -41,9 +41,11 @@ def human_metric(item: Named) -> str:
     return in_words(item.metric, _bench(item))
 
 
-def place(item: SeriesVerdict) -> str:
-    """Return "virtual-2 (virtual) publish/transport=tls"."""
-    return f"{item.board} ({item.kind}) {case_name(item)}"
+def place(record: RunRecord, verdict: Verdict) -> str:
+    """Return "virtual-2 (virtual) publish/transport=tls"; the whole id of a case that was not judged."""
+    case = (record.board, record.case_id)
+    own = next((item for item in verdict.series if (item.board, item.case_id) == case), None)
+    return f"{record.board} ({record.kind}) {case_name(own) if own else record.case_id}"
 
 
 def case_name(item: Named) -> str:

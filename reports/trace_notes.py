@@ -64,8 +64,7 @@ def _notes(record: RunRecord, verdict: Verdict) -> Iterator[TraceNote]:
     own = [item for item in verdict.series if (item.board, item.case_id) == (record.board, record.case_id)]
     telling = group.get("outlier_us") is not None or finding.startswith(INVERSION) or "error" in group
     if telling or any(item.outcome == "regressed" for item in own):
-        where = place(own[0]) if own else f"{record.board} ({record.kind}) {record.bench}"
-        file = str(group.get("file", ""))
+        where, file = place(record, verdict), str(group.get("file", ""))
         yield TraceNote(record.board, record.case_id, where, finding, file)
 
 

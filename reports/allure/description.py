@@ -20,7 +20,6 @@ from hil.reports.trace_notes import finding_of
 from hil.reports.view.figures import compared_table
 from hil.reports.view.marks import plain
 
-_ORDER = ("regressed", "undecided", "no-baseline", "improved", "pass")
 _CELL = "padding:3px 10px;text-align:{}"
 # Allure's cells do not break, and its page cuts off what is wider: samples and clocks may, a clock anywhere.
 _BREAK = {4: ";white-space:normal", 6: ";white-space:normal;overflow-wrap:anywhere;min-width:7em"}
@@ -98,11 +97,7 @@ def _table(story: Story) -> list[str]:
 
 
 def _worst_first(series: Iterable[SeriesVerdict]) -> list[SeriesVerdict]:
-    return sorted(series, key=lambda item: (not item.blocking, _rank(item)))
-
-
-def _rank(item: SeriesVerdict) -> int:
-    return _ORDER.index(rows.outcome(item))
+    return sorted(series, key=lambda item: (not item.blocking, compared.ORDER.index(rows.outcome(item))))
 
 
 def _cells(item: SeriesVerdict) -> tuple[str, ...]:
