@@ -13,7 +13,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from hil.base.numeric import special
 from hil.model import RunRecord
@@ -31,14 +31,14 @@ class Fact(NamedTuple):
         """Whether a firmware may change it."""
         return self.group == "device"
 
-    def read(self, record: RunRecord) -> str:
-        """Return the fact as a text, "" of a record that says nothing of it: the base may be older."""
-        value = record.environment.get(self.group, {}).get(self.key)
-        return "" if value is None else str(value)
+    def read(self, record: RunRecord) -> str | None:
+        """Return the fact as a text, None of a record that says nothing of it: the base may be older."""
+        facts = record.environment.get(self.group, {}) if self.group else {"clock": record.clock}
+        value = facts.get(self.key)
+        return None if value in (None, "") else str(value)
 
 
-@dataclass(frozen=True)
-class Band:
+class Band(NamedTuple):
     """A figure of which the medians of candidate and other may differ by ``most``, in ``unit``."""
 
     words: str
@@ -92,6 +92,7 @@ _GROUPS = (
     ("real-time priority", "device", ("sched",)),
     ("emulator", "emulation", ("emulator", "icount")),
     ("simulated noise", "noise", ("profile", "seed", "session")),
+    ("clock", "", ("clock",)),  # the record's own
 )
 FACTS = tuple(Fact(words, group, key) for words, group, keys in _GROUPS for key in keys)
 RSSI = Band("RSSI", "dB", 6.0, lambda record: number(record, "device", "rssi_dbm"), of_device=True)
@@ -116,7 +117,6 @@ def check_board(candidate: Sequence[RunRecord], other: Sequence[RunRecord]) -> C
         fact.words for fact, found in zip(FACTS, facts, strict=True) if found.left_out or found.followed
     }
     found = [replace(one, passed=tuple(set(one.passed) - differ)) for one in facts]
-    found.append(_stray_clocks(sides))
     found += [check_band(band, sides) for band in BANDS]
     moved = any(words.startswith(f"the {RSSI.words} ") for one in found for words in one.followed)
     return combined(found if moved else [*found, _weak(sides)])
@@ -154,82 +154,80 @@ def take_back(checks: Mapping[str, Check], candidates: Mapping[str, Sequence[int
 
 
 _Sides = tuple[Sequence[RunRecord], Sequence[RunRecord]]
+_Value = TypeVar("_Value", str, float)
+_Known = Sequence[Sequence[tuple[int, _Value]]]  # boot index and value, of candidate and other
+
+
+def _known(read: Callable[[RunRecord], _Value | None], sides: _Sides) -> _Known[_Value]:
+    return [
+        [(record.boot_index, value) for record in side if (value := read(record)) is not None]
+        for side in sides
+    ]
 
 
 def _check_fact(fact: Fact, sides: _Sides) -> Check:
-    known = [[(record.boot_index, text) for record in side if (text := fact.read(record))] for side in sides]
-    values = {text for side in known for _, text in side}
-    if len(values) < 2:
-        return Check(passed=(fact.words,) if values else ())
-    usual = [_usual([text for _, text in side]) for side in known]
-    stray = [boot for side, own in zip(known, usual, strict=True) for boot, text in side if text != own]
-    followed: tuple[str, ...] = ()
-    if fact.of_device and all(usual) and usual[0] != usual[1] and _hangs_on_image(stray, known):
-        followed = (f"the {fact.words} changed with the image ({usual[0]:.24} and {usual[1]:.24})",)
-    else:
-        both = _usual([text for _, text in sorted((*known[0], *known[1]))])
-        usual = [both, both]
-    left_out = {
-        boot: f"the {fact.words} {text:.24} (else {own:.24})"
-        for side, own in zip(known, usual, strict=True)
-        for boot, text in side
-        if text != own
-    }
-    return Check(left_out, frozenset(left_out) if fact.of_device else frozenset(), (), followed)
+    known = _known(fact.read, sides)
+    if len({text for side in known for _, text in side}) < 2:
+        return Check(passed=(fact.words,) if any(known) else ())
+    usual = [_usual(side) for side in known]
+    both = _usual(sorted((*known[0], *known[1])))
+    between = f"{usual[0]:.24} and {usual[1]:.24}" if usual[0] != usual[1] else ""
+    return _leave_out(
+        fact, known, (usual, [both, both]), between,
+        lambda text, own: f"{text:.24} (else {own:.24})" if text != own else "",
+    )  # fmt: skip
 
 
 def check_band(band: Band, sides: _Sides) -> Check:
     """Leave out what lies beyond a band, where the medians of candidate and other do not lie within it."""
-    known = [
-        [(record.boot_index, value) for record in side if (value := band.read(record)) is not None]
-        for side in sides
-    ]
+    known = _known(band.read, sides)
     if not all(known):
         return Check()
     medians = [statistics.median(value for _, value in side) for side in known]
     if abs(medians[0] - medians[1]) <= band.most:
         return Check(passed=(band.words,))
-    stray = [
-        boot
-        for side, own in zip(known, medians, strict=True)
-        for boot, value in side
-        if abs(value - own) > band.most
+    both = statistics.median_low([value for side in known for _, value in side])
+    between = f"{medians[0]:.3g} {band.unit} with the candidate, {medians[1]:.3g} with the other"
+    return _leave_out(
+        band, known, (medians, [both, both]), between,
+        lambda value, own: (
+            f"of {value:.3g} {band.unit} (else {own:.3g})" if abs(value - own) > band.most else ""
+        ),
+    )  # fmt: skip
+
+
+def _leave_out(
+    rule: Fact | Band,
+    known: _Known[_Value],
+    usual: tuple[Sequence[_Value], Sequence[_Value]],
+    between: str,
+    told: Callable[[_Value, _Value], str],
+) -> Check:
+    """Leave out boots that are not as ``usual`` with their image, or with both, which ``told`` has words for.
+
+    What is usual hangs on the image where few boots stray from it: time cannot have changed it then.
+    """
+    found = [
+        {
+            boot: f"the {rule.words} {words}"
+            for side, own in zip(known, owns, strict=True)
+            for boot, value in side
+            if (words := told(value, own))
+        }
+        for owns in usual
     ]
-    followed: tuple[str, ...] = ()
-    if band.of_device and _hangs_on_image(stray, known):
-        between = f"{medians[0]:.3g} {band.unit} with the candidate, {medians[1]:.3g} with the other"
-        followed = (f"the {band.words} changed with the image ({between})",)
-    else:
-        medians = [statistics.median_low([value for side in known for _, value in side])] * 2
-    left_out = {
-        boot: f"the {band.words} of {value:.3g} {band.unit} (else {own:.3g})"
-        for side, own in zip(known, medians, strict=True)
-        for boot, value in side
-        if abs(value - own) > band.most
-    }
-    return Check(left_out, frozenset(left_out) if band.of_device else frozenset(), (), followed)
+    enough = min(map(len, known)) >= _FEWEST_BOOTS
+    hangs = rule.of_device and enough and len(found[0]) < _MOST_STRAY * sum(map(len, known))
+    left_out = found[0] if hangs and between else found[1]
+    followed = (f"the {rule.words} changed with the image ({between})",) if hangs and between else ()
+    return Check(left_out, frozenset(left_out) if rule.of_device else frozenset(), (), followed)
 
 
-def _hangs_on_image(stray: Sequence[int], known: Sequence[Sequence[object]]) -> bool:
-    """Say whether so few boots stray from what is usual with their image that time cannot have changed it."""
-    return min(map(len, known)) >= _FEWEST_BOOTS and len(stray) < _MOST_STRAY * sum(map(len, known))
-
-
-def _usual(values: Sequence[str]) -> str:
+def _usual(side: Sequence[tuple[int, str]]) -> str:
     """Return the value that most boots have, of several the latest."""
+    values = [text for _, text in side]
     places = {value: place for place, value in enumerate(values)}
     return max(places, key=lambda value: (values.count(value), places[value]), default="")
-
-
-def _stray_clocks(sides: _Sides) -> Check:
-    records = sorted((record for side in sides for record in side), key=lambda record: record.boot_index)
-    usual = _usual([record.clock for record in records])
-    left_out = {
-        record.boot_index: f"the clock {record.clock} (else {usual})"
-        for record in records
-        if record.clock != usual
-    }
-    return Check(left_out, passed=() if left_out else ("clock",))
 
 
 def hears_its_access_point(record: RunRecord) -> bool:
