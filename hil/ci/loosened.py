@@ -146,8 +146,7 @@ def _exceptions_changed(head: Thresholds, base: Thresholds, known: set[str]) -> 
 # of a policy: whether a larger value lets more pass
 _LOOSER: Mapping[str, Literal["larger", "smaller"]] = {
     "alpha": "smaller", "min_samples": "larger", "max_void_ratio": "larger", "beta": "larger",
-    "tolerance": "larger", "min_effect": "larger", "max_boots": "smaller", "samples_per_boot": "larger",
-    "blind_below": "larger",
+    "tolerance": "larger", "min_effect": "larger", "max_boots": "smaller", "blind_below": "larger",
 }  # fmt: skip
 
 

@@ -228,17 +228,10 @@ def _slot(record: RunRecord) -> str:
 
 
 def _value(pair: Pair, record: RunRecord) -> BootValue | None:
-    """Return a boot's value; None where too many of its samples are void, or there are too few of them."""
+    """Return a boot's value; None where too many of its samples are void, or there is none."""
     values, key = pair.boots.values, (pair.metric.name, record.board, record.boot_index)
     if key not in values:
-        values[key] = _value_that_counts(pair, record)
+        is_void = count_voids(pair.metric, [record]).ratio > pair.thresholds.policy.max_void_ratio
+        value = None if is_void else boot_value(pair.metric, record)
+        values[key] = value if value is not None and value.samples else None
     return values[key]
-
-
-def _value_that_counts(pair: Pair, record: RunRecord) -> BootValue | None:
-    policy = pair.thresholds.policy
-    if count_voids(pair.metric, [record]).ratio > policy.max_void_ratio:
-        return None
-    value = boot_value(pair.metric, record)
-    least = 1 if pair.metric.exact else policy.samples_per_boot
-    return value if value is not None and value.samples >= least else None

@@ -273,7 +273,6 @@ def _read_since(node: Node) -> Since:
 
 BOOTS_MIN = 6  # the first look: three boots of each
 BOOTS_MAX = 100
-SAMPLES_MAX = 1_000_000
 BLIND_MAX = 10.0  # tolerances
 
 _DEFAULT = Policy()
@@ -303,8 +302,5 @@ def read_policy(node: Node | None) -> Policy:
         tolerance=tolerance,
         min_effect=min_effect,
         max_boots=node.integer("max_boots", default=_DEFAULT.max_boots, minimum=BOOTS_MIN, maximum=BOOTS_MAX),
-        samples_per_boot=node.integer(
-            "samples_per_boot", default=_DEFAULT.samples_per_boot, minimum=1, maximum=SAMPLES_MAX
-        ),
         blind_below=node.number("blind_below", default=_DEFAULT.blind_below, minimum=0.0, maximum=BLIND_MAX),
     )

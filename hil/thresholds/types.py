@@ -53,9 +53,9 @@ class Policy:
     A metric of whose rows more than ``max_void_ratio`` are void is undecided.
 
     Of comparisons: a change beyond ``tolerance`` passes with probability ``beta``, a smaller one than
-    ``min_effect`` never blocks (both relative); ``max_boots`` are a board's, candidate and base together; a
-    boot with fewer than ``samples_per_boot`` rows does not count. Without a sign of a change it is enough for
-    a pass that ``blind_below`` times the tolerance would have been seen.
+    ``min_effect`` never blocks (both relative); ``max_boots`` are a board's, candidate and base together.
+    Without a sign of a change it is enough for a pass that ``blind_below`` times the tolerance would have
+    been seen.
     """
 
     alpha: float = 0.01
@@ -66,7 +66,6 @@ class Policy:
     tolerance: float = 0.10
     min_effect: float = 0.03
     max_boots: int = 40
-    samples_per_boot: int = 1
     blind_below: float = 2.0
 
 

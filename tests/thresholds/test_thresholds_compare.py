@@ -145,7 +145,6 @@ def test_the_policy_has_defaults_for_comparisons(tmp_path: Path) -> None:
         ("min_effect: 0.02", "min_effect: 0.2", ":20: min_effect (0.2) is larger than the tolerance (0.08)"),
         ("min_effect: 0.02", "beta: 0", ":20: 'beta' in 'policy' is the integer '0'"),
         ("min_effect: 0.02", "max_boots: 3", ":20: 'max_boots' in 'policy' is the integer '3'"),
-        ("min_effect: 0.02", "samples_per_boot: 0", ":20: 'samples_per_boot' in 'policy' is the integer '0'"),
         ("min_effect: 0.02", "blind_below: 99", ":20: 'blind_below' in 'policy' is the integer '99'"),
         ("compare:", "compar:", ":21: unknown key 'compar' in the file; did you mean 'compare'"),
         ("{metric: latency_p50_us}", "{kind: virtual}", ":22: 'where' names no metric"),
