@@ -28,7 +28,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hil.base.numeric import np, special
@@ -195,7 +195,7 @@ def tail5_interval(
 
     tail5 is the mean of the quantiles above 95 %, and those from 95 to 96 % are p95 at least, and so on: the
     mean of the lower bounds of p95 … p99, each at a fifth of ``alpha``, is a lower bound of tail5 at any
-    alpha. The upper bound is a bootstrap's, see _bootstrap_interval(): do not rely on it.
+    alpha. The upper bound is a bootstrap's, see mean_interval(): do not rely on it.
     """
     each = alpha / len(_TAIL_SHARES)
     low = mean([quantile_interval(values, share, each, done_us).low for share in _TAIL_SHARES])
@@ -226,17 +226,7 @@ def _tail5_high(values: Sequence[float], alpha: float, seed_text: str) -> float:
 
 
 def mean_interval(values: Sequence[float], alpha: float, seed_text: str) -> Interval:
-    """Bound the mean by a bootstrap seeded by ``seed_text``; see _bootstrap_interval() for its limits."""
-    return _bootstrap_interval(values, lambda rows: np.asarray(rows.mean(axis=1)), alpha, seed_text)
-
-
-def _bootstrap_interval(
-    values: Sequence[float],
-    statistic: Callable[[np.ndarray], np.ndarray],
-    alpha: float,
-    seed_text: str,
-) -> Interval:
-    """Return the percentiles of the statistic over resamples of single samples.
+    """Bound the mean by its percentiles over resamples of single samples, seeded by ``seed_text``.
 
     It resolves an alpha down to _RESAMPLES_BEYOND_BOUND / _MOST_RESAMPLES = 0.001; below that the bounds are
     about the most extreme resamples and err more often than alpha says. It also takes the samples for
@@ -251,7 +241,7 @@ def _bootstrap_interval(
     parts = []
     for start in range(0, resamples, chunk):
         rows = min(chunk, resamples - start)
-        parts.append(statistic(data[random.randint(0, len(data), size=(rows, len(data)))]))
+        parts.append(data[random.randint(0, len(data), size=(rows, len(data)))].mean(axis=1))
     low, high = np.quantile(np.concatenate(parts), [alpha, 1.0 - alpha])
     return Interval(float(low), float(high))
 
