@@ -13,7 +13,7 @@ from hil.gate import fit
 from hil.gate.pairs import Pair
 from hil.gate.surroundings import Band, Check, check_band, combined
 from hil.metrics.boot_value import BootValue, boot_value
-from hil.metrics.evaluation import Metric
+from hil.metrics.metric import Metric
 from hil.metrics.values import count_voids
 from hil.model import RunRecord
 

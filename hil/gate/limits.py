@@ -19,7 +19,8 @@ from hil.gate.surroundings import HARDLY_HEARD, hears_its_access_point, too_weak
 from hil.gate.words import limits as sentences
 from hil.gate.words.limits import rounded
 from hil.metrics import evaluation as metrics
-from hil.metrics.evaluation import Estimate, Metric
+from hil.metrics.evaluation import Estimate
+from hil.metrics.metric import Metric
 from hil.metrics.stats import FEWEST_ROWS, ratio_interval
 from hil.metrics.values import Voids, count_voids
 from hil.model import Outcome, RunRecord, Scalar, SeriesVerdict, format_series_id

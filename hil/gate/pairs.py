@@ -15,7 +15,7 @@ from hil.base.errors import ConfigError
 from hil.gate import limits
 from hil.gate.surroundings import Check, check_board, take_back
 from hil.metrics.boot_value import BootValue
-from hil.metrics.evaluation import Metric
+from hil.metrics.metric import Metric
 from hil.model import (
     KINDS,
     Case,

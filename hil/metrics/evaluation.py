@@ -19,14 +19,7 @@ from dataclasses import dataclass
 from hil.base.numeric import np
 from hil.base.units import convert, find_unit
 from hil.metrics import stats
-from hil.metrics import stats as batches
-from hil.metrics.metric import (
-    QUANTILES,
-    Metric,
-    Term,
-    parse_terms,
-    source_unit,
-)
+from hil.metrics.metric import QUANTILES, Metric
 from hil.metrics.values import (
     ceiling_of,
     column_of,
@@ -37,18 +30,6 @@ from hil.metrics.values import (
     statistic_of,
 )
 from hil.model import RunRecord
-
-__all__ = [
-    "QUANTILES",
-    "Estimate",
-    "Metric",
-    "Term",
-    "count_samples",
-    "estimate",
-    "parse_terms",
-    "row_values",
-    "source_unit",
-]
 
 _PLANNED, _DONE = "planned_us", "done_us"
 _BETWEEN_BOOTS_US = 1 << 40  # further apart than any two rows of a boot, whose times have 32 bits
@@ -118,7 +99,7 @@ def _needed(metric: Metric, samples: int, alpha: float) -> int:
 def _share(metric: Metric, records: Sequence[RunRecord], alpha: float | None) -> Estimate:
     """Compute a share of sums over all rows of all boots."""
     hits, trials = hits_and_trials(metric, records)
-    effect = 1.0 if alpha is None else batches.overdispersion(hits, trials)
+    effect = 1.0 if alpha is None else stats.overdispersion(hits, trials)
     return _part_of_all(metric, sum(hits), sum(trials), alpha, effect=effect)
 
 
@@ -181,7 +162,7 @@ def _bounds(
     if metric.statistic == "tail5":
         return stats.tail5_interval(known, alpha, seed_text, done_us)
     if metric.statistic == "batch_mean":
-        return batches.batch_mean_interval(known, alpha)
+        return stats.batch_mean_interval(known, alpha)
     return stats.mean_interval(known, alpha, seed_text)
 
 

@@ -26,15 +26,6 @@ from hil.thresholds.types import PEERS, Parameter, Thresholds
 SCHEMA_VERSION = 1
 FOLDER = "thresholds"
 
-__all__ = [
-    "load",
-    "load_all",
-    "load_project",
-    "own_limits",
-    "own_limits_of",
-    "project_files",
-]
-
 
 def load(stem: str, root: Path, *, today: datetime.date | None = None) -> Thresholds:
     """Read ``root/<stem>.yaml``; ``root`` is the ``thresholds`` folder, or a run's copy of it.

@@ -12,7 +12,7 @@ from typing import Literal
 
 from hil.base.errors import ConfigError
 from hil.base.yamlvalue import did_you_mean
-from hil.metrics.evaluation import Metric
+from hil.metrics.metric import Metric
 from hil.model import DEFAULTS, KINDS, Case, RunRecord, Scalar
 from hil.thresholds.limits import Advice, CompareRule, Limit, Suppression, most_specific
 

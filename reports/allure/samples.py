@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 from hil.base.units import Unit, best_unit, convert, find_unit, format_value, unit_of
 from hil.metrics import stats
-from hil.metrics.evaluation import QUANTILES, Metric, Term, row_values, source_unit
-from hil.metrics.metric import name_of
-from hil.metrics.values import count_voids, its_rows
+from hil.metrics.metric import QUANTILES, Metric, Term, name_of, source_unit
+from hil.metrics.values import count_voids, its_rows, row_values
 from hil.model import RunRecord
 from hil.reports.allure.story import Story
 from hil.reports.svg import wants_log

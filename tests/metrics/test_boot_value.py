@@ -15,7 +15,7 @@ from hil.base.errors import ConfigError
 from hil.base.units import unit_of
 from hil.metrics import evaluation as metrics
 from hil.metrics.boot_value import BootValue, boot_value
-from hil.metrics.evaluation import Metric
+from hil.metrics.metric import Metric, Term
 from hil.model import RunRecord
 from tests.make_records import (
     THRESHOLDS_ROOT,
@@ -95,7 +95,7 @@ def test_nothing_that_counts_is_no_value() -> None:
 def test_a_share_counts_trials_and_hits() -> None:
     """Of a share, samples are trials; more hits than trials are no share; no trial is no value."""
     share = replace(metric("publish_failed_ratio"), statistic="share", outcome=None, per="trials_count")
-    share = replace(share, terms=(metrics.Term(1, "lost_count"),))
+    share = replace(share, terms=(Term(1, "lost_count"),))
     record = publish_record(rows=2)
     sums = {"lost_count": (0,) * 10 + (1, 2), "trials_count": (0,) * 10 + (50, 10)}
     assert boot_value(share, replace(record, columns=sums)) == BootValue(0.05, 60, 3)
@@ -115,7 +115,7 @@ def test_the_quantum_is_the_clocks_tick_in_the_metrics_unit() -> None:
     assert found.quantum == 0.001
     assert value_of("publish_failed_ratio", record).quantum == 0.0
     fast = replace(record, environment={"device": {"cpu_mhz": 160}})
-    by_cycles = replace(in_ms, clocks=("cycle_counter",), terms=(metrics.Term(1, "took_ns"),), outcome=None)
+    by_cycles = replace(in_ms, clocks=("cycle_counter",), terms=(Term(1, "took_ns"),), outcome=None)
     by_cycles = replace(by_cycles, unit=unit_of("x_ns"))
     timed = {"took_ns": tuple(range(30))}
     for measured, tick_ns in ((fast, 6.25), (record, 12.5)):

@@ -11,8 +11,9 @@ import pytest
 from hil.base.errors import ConfigError
 from hil.base.units import find_unit
 from hil.metrics import evaluation as metrics
-from hil.metrics.evaluation import Estimate, Metric, Term
-from hil.metrics.values import count_voids
+from hil.metrics.evaluation import Estimate
+from hil.metrics.metric import Metric, Term, parse_terms
+from hil.metrics.values import count_voids, row_values
 from hil.model import RunRecord
 from tests.make_records import publish_record, publish_thresholds, void_record, void_thresholds
 
@@ -27,12 +28,12 @@ def estimate(name: str, *records: RunRecord) -> Estimate:
 
 def test_terms_are_columns_joined_by_signs() -> None:
     """A difference of two columns is read with its signs; anything else is refused."""
-    assert metrics.parse_terms("done_us - planned_us") == (Term(1, "done_us"), Term(-1, "planned_us"))
-    assert metrics.parse_terms("a_us+b_us - c_us")[2] == Term(-1, "c_us")
-    assert metrics.parse_terms("device.stack_tiT_bytes") == (Term(1, "device.stack_tiT_bytes"),)
+    assert parse_terms("done_us - planned_us") == (Term(1, "done_us"), Term(-1, "planned_us"))
+    assert parse_terms("a_us+b_us - c_us")[2] == Term(-1, "c_us")
+    assert parse_terms("device.stack_tiT_bytes") == (Term(1, "device.stack_tiT_bytes"),)
     for wrong in ("", "done_us *2", "done_us planned_us", "a - ", "DONE"):
         with pytest.raises(ValueError, match="is not a column"):
-            metrics.parse_terms(wrong)
+            parse_terms(wrong)
 
 
 def test_latency_counts_from_the_planned_send_without_warm_up() -> None:
@@ -69,7 +70,7 @@ def test_a_figure_of_the_board_is_one_value_a_boot() -> None:
     """What it tells of itself stands in the environment; where that is none, or no number, it says so."""
     heap = replace(
         metric("publish_latency_p50_us"),
-        terms=metrics.parse_terms("device.heap_min_bytes"),
+        terms=parse_terms("device.heap_min_bytes"),
         statistic="min",
         scale="exact",
         unit=find_unit("kib"),
@@ -99,7 +100,7 @@ def test_a_void_row_is_in_no_figure_and_is_counted(name: str) -> None:
     counted = count_voids(void, [spoilt, whole])
     assert (counted.rows, counted.of, counted.host_late_us) == (60, 140, 5300)
     if void.statistic != "ratio":
-        assert len(metrics.row_values(void, spoilt)) == 40
+        assert len(row_values(void, spoilt)) == 40
 
 
 def test_without_a_void_value_such_a_row_was_not_done() -> None:
@@ -161,7 +162,7 @@ def test_what_says_nothing_of_success_leaves_failed_rows_out() -> None:
 def test_where_higher_is_better_a_failed_row_is_nothing_got_through() -> None:
     """A failed transfer counts as 0, not as infinitely fast."""
     better = replace(metric("mutex_wait_p95_us"), direction="higher", not_ok="infinite")
-    values = metrics.row_values(better, publish_record(overrides={"count": 50}, failed=2))
+    values = row_values(better, publish_record(overrides={"count": 50}, failed=2))
     assert values[:2] == [0.0, 0.0]
     assert min(values[2:]) > 0.0
 

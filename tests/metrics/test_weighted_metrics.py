@@ -11,7 +11,7 @@ import pytest
 from hil import thresholds
 from hil.base.errors import ConfigError
 from hil.metrics import evaluation as metrics
-from hil.metrics.values import count_voids
+from hil.metrics.values import count_voids, row_values
 from hil.model import RunRecord
 from hil.thresholds import Thresholds
 from tests.make_records import publish_record
@@ -74,10 +74,10 @@ def test_a_histogram_is_what_its_samples_are(tmp_path: Path, record: RunRecord) 
 def test_values_are_the_latencies_as_often_as_they_were_seen(tmp_path: Path, record: RunRecord) -> None:
     """50 of 10 us, 30 of 20 us, 19 of 30 us; four are void and one was never done."""
     read = load(tmp_path).metrics
-    values = metrics.row_values(read["wake_p50_us"], record)
+    values = row_values(read["wake_p50_us"], record)
     assert sorted(values)[:-1] == [10.0] * 50 + [20.0] * 30 + [30.0] * 19
     assert sorted(values)[-1] == float("inf")
-    assert metrics.row_values(read["wake_core1_max_us"], record) == [30.0] * 19
+    assert row_values(read["wake_core1_max_us"], record) == [30.0] * 19
 
 
 def test_void_samples_are_counted_as_samples(tmp_path: Path, record: RunRecord) -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from hil import thresholds
 from hil.metrics import stats
-from hil.metrics.evaluation import parse_terms
+from hil.metrics.metric import parse_terms
 from hil.model import RunRecord
 from hil.reports.allure import complete_results
 from hil.reports.allure.charts import draw_distribution, draw_timeline, rows_of_labels, subtitle

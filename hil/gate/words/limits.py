@@ -6,7 +6,8 @@ from __future__ import annotations
 import math
 
 from hil.base.units import find_unit, format_difference, format_relative, format_value, format_values
-from hil.metrics.evaluation import Estimate, Metric
+from hil.metrics.evaluation import Estimate
+from hil.metrics.metric import Metric
 from hil.metrics.words import in_words
 from hil.model import DEFAULTS, SeriesVerdict, bench_of, short_case
 from hil.thresholds.limits import Limit

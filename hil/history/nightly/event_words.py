@@ -11,7 +11,7 @@ from hil.base.units import unit_of
 from hil.history.nightly.change_points import RATIO_UNSURE
 from hil.history.nightly.event_conditions import Group, short, told_by
 from hil.history.nightly.survey import Finding
-from hil.metrics.evaluation import Metric
+from hil.metrics.metric import Metric
 from hil.metrics.words import STATISTICS, metric_words
 from hil.model import DEFAULTS, IMPORTED, UNREAL, format_place, parameters_in, short_case
 from hil.thresholds import Thresholds
