@@ -24,7 +24,7 @@ from hil.metrics.metric import Metric
 from hil.metrics.stats import FEWEST_ROWS, ratio_interval
 from hil.metrics.values import Voids, count_voids
 from hil.model import Outcome, RunRecord, Scalar, SeriesVerdict, format_series_id
-from hil.thresholds.limits import Limit, series_facts
+from hil.thresholds.limits import Limit, most_specific, series_facts
 from hil.thresholds.types import Thresholds
 
 IMPOSSIBLE = "impossible"  # the cause of what no firmware can measure: the bench is wrong
@@ -82,7 +82,7 @@ def prepare(
 ) -> Decision:
     """Look up what applies to one metric of one case on one board; ``records`` hold one a boot."""
     facts = facts_of(metric, records[0])
-    limit = thresholds.limit_for(facts)
+    limit = most_specific(thresholds.limits, facts)
     if limit is not None and limit.is_none:
         why = f"advice: {limit.why} ({limit.source})" if metric.blocking else ""
         return Decision(metric, records, thresholds, None, False, why, is_compared)
@@ -318,10 +318,10 @@ def why_muted(
 
 
 def _why_ruled_out(thresholds: Thresholds, facts: Mapping[str, Scalar]) -> str:
-    advice = thresholds.advice_for(facts)
+    advice = most_specific(thresholds.advice, facts)
     if advice is not None:
         return f"advice: {advice.why} ({advice.source})"
-    suppression = thresholds.suppression_for(facts)
+    suppression = most_specific(thresholds.suppressions, facts)
     if suppression is None:
         return ""
     until = f"until {suppression.expires}, {suppression.issue}: {suppression.reason}"

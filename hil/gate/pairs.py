@@ -30,7 +30,7 @@ from hil.model import (
     format_series_id,
     parameters_in,
 )
-from hil.thresholds.limits import CompareRule, Where, series_facts
+from hil.thresholds.limits import CompareRule, Where, most_specific, series_facts
 from hil.thresholds.types import Thresholds
 
 Records = Mapping[str, tuple[RunRecord, ...]]
@@ -109,10 +109,6 @@ class Pair:
         return self.boots.case
 
     @property
-    def records(self) -> tuple[RunRecord, ...]:
-        return self.boots.records
-
-    @property
     def series_id(self) -> str:
         own = self.comparison
         return format_series_id(own.rack, own.target, self.case.case_id, self.metric.name, own.product)
@@ -123,7 +119,8 @@ class Pair:
 
     @property
     def kind(self) -> Kind:
-        return self.records[0].kind if self.records else kind_of(self.comparison.target)
+        records = self.boots.records
+        return records[0].kind if records else kind_of(self.comparison.target)
 
     @property
     def case_label(self) -> str:
@@ -132,7 +129,8 @@ class Pair:
     @property
     def clock(self) -> str:
         """By what its times were taken; "" where it is no time."""
-        own = self.records[0].clock if self.records and self.metric.unit.dimension == "time" else ""
+        records = self.boots.records
+        own = records[0].clock if records and self.metric.unit.dimension == "time" else ""
         return self.metric.clock or own
 
     @property
@@ -220,7 +218,7 @@ def _with_rule(pair: Pair) -> Pair:
     Of boards with different rules the strictest holds; those without one are left out.
     """
     facts = {board: _facts(pair, board) for board in pair.comparison.boards}
-    rules = {board: pair.thresholds.compare_rule(facts[board]) for board in facts}
+    rules = {board: most_specific(pair.thresholds.compare, facts[board]) for board in facts}
     found = [rule for rule in rules.values() if rule is not None]
     if not found:
         return pair

@@ -14,7 +14,7 @@ from hil.base.errors import ConfigError
 from hil.base.yamlvalue import did_you_mean
 from hil.metrics.metric import Metric
 from hil.model import DEFAULTS, KINDS, Case, RunRecord, Scalar
-from hil.thresholds.limits import Advice, CompareRule, Limit, Suppression, most_specific
+from hil.thresholds.limits import Advice, CompareRule, Limit, Suppression
 
 # What a bench may need on the host beside the broker; hil.network.peers.companion knows what does it.
 PEERS = ("iperf", "http", "interruption", "delivery", "echo")
@@ -130,19 +130,3 @@ class Thresholds:
             if name in parameters and (parameter.named or str(parameters[name]) != str(parameter.default))
         ]
         return ",".join(own) or DEFAULTS
-
-    def limit_for(self, facts: Mapping[str, Scalar]) -> Limit | None:
-        """Return the most specific limit; see hil.thresholds.limits.most_specific."""
-        return most_specific(self.limits, facts)
-
-    def compare_rule(self, facts: Mapping[str, Scalar]) -> CompareRule | None:
-        """Return the rule by which a comparison blocks; None where it is advice."""
-        return most_specific(self.compare, facts)
-
-    def advice_for(self, facts: Mapping[str, Scalar]) -> Advice | None:
-        """Return the rule that makes a series advice, if any."""
-        return most_specific(self.advice, facts)
-
-    def suppression_for(self, facts: Mapping[str, Scalar]) -> Suppression | None:
-        """Return the suppression of a series, if any."""
-        return most_specific(self.suppressions, facts)

@@ -16,7 +16,7 @@ from hil.base.errors import ConfigError
 from hil.metrics.metric import Metric
 from hil.model import KINDS, Scalar
 from hil.run.plan.selection import select_cases
-from hil.thresholds.limits import aging, series_facts
+from hil.thresholds.limits import aging, most_specific, series_facts
 from hil.thresholds.types import Thresholds
 from tests.make_records import THRESHOLDS_ROOT
 
@@ -155,13 +155,13 @@ def test_a_case_is_checked_against_the_domains(tmp_path: Path) -> None:
 def test_the_most_specific_limit_wins(tmp_path: Path) -> None:
     """TLS has its own limit; the unit of the key becomes the metric's; other kinds have none."""
     read = load(tmp_path)
-    general = read.limit_for(facts())
-    special = read.limit_for(facts(transport="tls"))
+    general = most_specific(read.limits, facts())
+    special = most_specific(read.limits, facts(transport="tls"))
     assert general is not None
     assert special is not None
     assert (general.value, special.value) == (25_000, 30_000)
     assert special.source == "thresholds/echo.yaml:21"
-    assert read.limit_for(facts(kind="physical")) is None
+    assert most_specific(read.limits, facts(kind="physical")) is None
 
 
 UNBREAKABLE = [
@@ -196,8 +196,8 @@ def test_what_may_be_negative_may_have_a_limit_of_zero(tmp_path: Path) -> None:
 def test_a_suppression_holds_for_its_board_alone(tmp_path: Path) -> None:
     """Its neighbours still block."""
     read = load(tmp_path)
-    assert read.suppression_for(facts(board="virtual-3")) is not None
-    assert read.suppression_for(facts(board="virtual-1")) is None
+    assert most_specific(read.suppressions, facts(board="virtual-3")) is not None
+    assert most_specific(read.suppressions, facts(board="virtual-1")) is None
 
 
 @pytest.mark.parametrize(
@@ -318,7 +318,7 @@ def test_a_third_limit_with_both_conditions_resolves_the_collision(tmp_path: Pat
         "  - where: {metric: latency_p95_us, kind: virtual, board: virtual-1, case: {transport: tls}}\n"
         "    abs_max_ms: 40\n    why: both\n    since: {date: 2026-11-20}\nsuppressions:",
     )
-    limit = load(tmp_path, text).limit_for(facts(transport="tls"))
+    limit = most_specific(load(tmp_path, text).limits, facts(transport="tls"))
     assert limit is not None
     assert limit.value == 40_000
 
@@ -339,7 +339,10 @@ def test_the_files_of_this_checkout_are_correct() -> None:
                         board="virtual-1",
                         air="lab",
                     )
-                    assert not metric.blocking or read.limit_for(where), (case.case_id, metric.name)
+                    assert not metric.blocking or most_specific(read.limits, where), (
+                        case.case_id,
+                        metric.name,
+                    )
 
 
 def words_of(bench: str, metric: Metric) -> str:

@@ -13,7 +13,7 @@ from hil.base.errors import ConfigError
 from hil.gate.pairs import may_block
 from hil.model import Comparison, Scalar
 from hil.run.plan.selection import select_cases
-from hil.thresholds.limits import series_facts
+from hil.thresholds.limits import most_specific, series_facts
 from hil.thresholds.types import Policy, Thresholds
 from tests.make_records import THRESHOLDS_ROOT
 
@@ -87,7 +87,7 @@ def test_a_rule_says_what_is_tolerated_on_the_metrics_scale(
     tmp_path: Path, metric: str, transport: str, expected: tuple[float, float]
 ) -> None:
     """Relative on the scale log, else converted to the metric's unit."""
-    rule = load(tmp_path).compare_rule(facts(metric, transport))
+    rule = most_specific(load(tmp_path).compare, facts(metric, transport))
     assert rule is not None
     assert (rule.tolerance, rule.min_effect) == pytest.approx(expected)
     assert rule.source.startswith("thresholds/echo.yaml:")
@@ -96,8 +96,8 @@ def test_a_rule_says_what_is_tolerated_on_the_metrics_scale(
 def test_an_exact_figure_may_tolerate_a_share(tmp_path: Path) -> None:
     """Its key says which: a share of the base's figure, or the metric's own unit."""
     text = EXAMPLE.replace("    tolerance_kib: 4\n", "    tolerance_percent: 2\n    min_effect_permille: 5\n")
-    share = load(tmp_path, text).compare_rule(facts("image_bytes"))
-    own = load(tmp_path).compare_rule(facts("image_bytes"))
+    share = most_specific(load(tmp_path, text).compare, facts("image_bytes"))
+    own = most_specific(load(tmp_path).compare, facts("image_bytes"))
     assert share is not None
     assert own is not None
     assert (share.tolerance, share.min_effect, share.relative) == (0.02, 0.005, True)
@@ -110,8 +110,8 @@ def test_an_exact_figure_may_tolerate_a_share(tmp_path: Path) -> None:
 def test_what_no_rule_is_for_is_compared_as_advice(tmp_path: Path) -> None:
     """Neither another metric nor another kind has one."""
     read = load(tmp_path)
-    assert read.compare_rule(facts("latency_p95_us")) is None
-    assert read.compare_rule(facts("offset_p50_us", kind="physical")) is None
+    assert most_specific(read.compare, facts("latency_p95_us")) is None
+    assert most_specific(read.compare, facts("offset_p50_us", kind="physical")) is None
 
 
 def test_a_metric_may_block_by_comparison_alone(tmp_path: Path) -> None:
