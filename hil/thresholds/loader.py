@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime
 import functools
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from hil.base.paths import TOOL_THRESHOLDS
 from hil.base.yamlfile import Node, decode, loads, read_text
 from hil.model import KINDS, Case, Scalar
 from hil.store import StoredRun
-from hil.thresholds.limits import Suppression, check_ambiguities
+from hil.thresholds.limits import check_ambiguities
 from hil.thresholds.metric_reader import read_metrics, read_outcome
 from hil.thresholds.rule_reader import RuleReader, check_value, read_policy, require_parameter
 from hil.thresholds.types import PEERS, Parameter, Thresholds
@@ -113,45 +113,37 @@ class _Reader:
         bench = node.text("bench")
         if bench != stem:
             raise node.error("bench", f"bench {bench!r} must have the file's name, {stem!r}.")
-        peer = node.choice("peer", PEERS, default=None) or ""
-        owner = node.text("owner", default="")
-        alone = node.boolean("alone", default=False)
-        kinds = tuple(node.choices("kinds", KINDS, default=KINDS))
         parts = node.named_sections("parameters")
         self.parameters = {name: _read_parameter(name, part) for name, part in parts.items()}
         outcome = read_outcome(node.section("outcome", default=None), self.parameters)
         metrics = read_metrics(node.named_sections("metrics"), outcome, self.parameters)
-        policy = read_policy(node.section("policy", default=None))
+        policy, suites = read_policy(node.section("policy", default=None)), node.section("suites")
         rules = RuleReader(self.parameters, metrics)
         thresholds = Thresholds(
             bench=bench,
             parameters=self.parameters,
-            suites=self._read_suites(node.section("suites"), bench),
+            suites={suite: self._read_suite(suites, suite, bench) for suite in suites.keys},
             metrics=metrics,
             policy=policy,
             limits=tuple(map(rules.read_limit, node.sections("limits", default=[]))),
             advice=tuple(map(rules.read_advice, node.sections("advice", default=[]))),
             suppressions=tuple(
-                self._in_force(map(rules.read_suppression, node.sections("suppressions", default=[])))
+                suppression
+                for part in node.sections("suppressions", default=[])
+                if (suppression := rules.read_suppression(part)).expires >= self.today
             ),
             source=node.label,
-            peer=peer,
-            alone=alone,
-            kinds=kinds,
+            peer=node.choice("peer", PEERS, default=None) or "",
+            alone=node.boolean("alone", default=False),
+            kinds=tuple(node.choices("kinds", KINDS, default=KINDS)),
             compare=tuple(
                 rules.read_compare_rule(part, policy) for part in node.sections("compare", default=[])
             ),
-            owner=owner,
+            owner=node.text("owner", default=""),
         )
         node.finish()
         _check_rules(thresholds)
         return thresholds
-
-    def _in_force(self, suppressions: Iterable[Suppression]) -> Iterable[Suppression]:
-        return (one for one in suppressions if one.expires >= self.today)
-
-    def _read_suites(self, node: Node, bench: str) -> dict[str, tuple[Case, ...]]:
-        return {suite: self._read_suite(node, suite, bench) for suite in node.keys}
 
     def _read_suite(self, node: Node, suite: str, bench: str) -> tuple[Case, ...]:
         seen: dict[str, str] = {}

@@ -151,11 +151,8 @@ def _read_blocking(node: Node, statistics: Collection[str]) -> dict[str, bool | 
 def _blocking_of(node: Node, key: str, value: Scalar) -> bool | str:
     if isinstance(value, bool) or value == _COMPARED:
         return value
-    raise node.error(key, f"{key!r} is {value!r}; expected true, false or {_COMPARED}{_near(value)}")
-
-
-def _near(value: Scalar) -> str:
-    return did_you_mean(str(value), ("true", "false", _COMPARED))
+    hint = did_you_mean(str(value), ("true", "false", _COMPARED))
+    raise node.error(key, f"{key!r} is {value!r}; expected true, false or {_COMPARED}{hint}")
 
 
 def _read_weight(node: Node, statistic: str) -> str:

@@ -31,25 +31,11 @@ _VALUE_KEY = re.compile(r"(tolerance|min_effect)_(\w+)")
 _SHARES = ("ratio", "share")
 
 
-@dataclass(frozen=True)
-class _Measure:
-    """In which unit a rule's values are: shares of the value on the scale ``log``, else the metric's."""
-
-    relative: bool
-    unit: Unit
-
-    @property
-    def largest(self) -> float | None:
-        return TOLERANCE_MAX if self.relative else None
-
-
-def read_compare_rule(node: Node, where: Where, metric: Metric, policy: Policy) -> CompareRule:
+def _read_compare_rule(node: Node, where: Where, metric: Metric, policy: Policy) -> CompareRule:
     """Read what a rule says beside ``where``. Raises ConfigError with file and line."""
     _check_comparable(node, metric)
     relative = metric.scale == "log" or (metric.exact and _says_shares(node))
-    measure = _Measure(relative, find_unit("ratio") if relative else metric.unit)
-    tolerance = _read_value(node, "tolerance", metric, measure)
-    effect = _read_value(node, "min_effect", metric, measure)
+    tolerance, effect = (_read_value(node, word, metric, relative) for word in ("tolerance", "min_effect"))
     if tolerance is None and not relative:
         raise _missing(node, "tolerance", metric)
     if effect is None and metric.scale in ("identity", "count"):
@@ -99,24 +85,22 @@ def _key(node: Node, word: str) -> str:
     return keys[0] if keys else ""
 
 
-def _read_value(node: Node, word: str, metric: Metric, measure: _Measure) -> float | None:
-    """Return a tolerance or smallest effect in the unit of ``measure``, None where the rule has none."""
-    wanted = f"{word}_{measure.unit.name}"
-    key = _key(node, word)
+def _read_value(node: Node, word: str, metric: Metric, relative: bool) -> float | None:
+    """Return a tolerance or smallest effect as a share, or in the metric's unit; None without one."""
+    wanted_unit = find_unit("ratio") if relative else metric.unit
+    wanted, key = f"{word}_{wanted_unit.name}", _key(node, word)
     if not key:
         return node.number(wanted, default=None)
     try:
         unit = find_unit(key.removeprefix(f"{word}_"))
-        value = convert(node.number(key, minimum=0.0), unit, measure.unit)
+        value = convert(node.number(key, minimum=0.0), unit, wanted_unit)
     except QuantityError as error:
-        scale = (
-            f"its scale is {metric.scale}, so a change is {'relative' if measure.relative else 'in its unit'}"
-        )
+        scale = f"its scale is {metric.scale}, so a change is {'relative' if relative else 'in its unit'}"
         sentence = f"{key!r} does not fit {metric.name!r} ({scale}): {error}."
         raise node.error(key, sentence, next_step=f"write '{wanted}'.") from None
-    least = TOLERANCE_MIN if measure.relative and word == "tolerance" else 0.0
-    if value < least or (measure.largest is not None and value > measure.largest):
-        sentence = f"{key!r} comes to {value:g}; a relative one is from {least:g} to {measure.largest:g}."
+    least = TOLERANCE_MIN if word == "tolerance" else 0.0
+    if relative and not least <= value <= TOLERANCE_MAX:
+        sentence = f"{key!r} comes to {value:g}; a relative one is from {least:g} to {TOLERANCE_MAX:g}."
         raise node.error(key, sentence)
     return value
 
@@ -179,7 +163,7 @@ class RuleReader:
     def read_compare_rule(self, node: Node, policy: Policy) -> CompareRule:
         section = node.section("where")
         where = self._read_where(section, metric_required=True)
-        return read_compare_rule(node, where, self.metrics[str(where.conditions["metric"])], policy)
+        return _read_compare_rule(node, where, self.metrics[str(where.conditions["metric"])], policy)
 
     def read_advice(self, node: Node) -> Advice:
         where = self._read_where(node.section("where"), metric_required=False)
