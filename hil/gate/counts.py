@@ -31,9 +31,6 @@ class Count(NamedTuple):
     hits: float
     trials: float
 
-    def and_(self, other: Count) -> Count:
-        return Count(self.hits + other.hits, self.trials + other.trials)
-
     @property
     def share(self) -> float:
         return self.hits / self.trials if self.trials else math.nan
@@ -56,45 +53,38 @@ def look_at_counts(boards: Sequence[Tallies], design: Design, number: int) -> Se
     known = [board for board in boards if board.candidate and board.other]
     if not known:
         return decide(Evidence(effects=(Effect(),) * len(boards)), design, number)
-    pooled = _pooled(known)
-    both = _Both.of([(total(board.candidate), total(board.other)) for board in known], pooled.dispersion)
+    dispersion, freedom = _pooled(known)
+    both = _Both.of([(total(board.candidate), total(board.other)) for board in known], dispersion)
     evidence = Evidence(
         difference=both.difference,
         error=both.error,
         worse=both.worse(),
         better=both.better(),
         within=both.within(design.tolerance),
-        freedom=pooled.freedom,
+        freedom=freedom,
         boots=(sum(len(board.candidate) for board in known), sum(len(board.other) for board in known)),
-        effects=tuple(_effect(board, pooled.dispersion) for board in boards),
+        effects=tuple(_effect(board, dispersion) for board in boards),
     )
     return decide(evidence, design, number)
 
 
 def total(boots: Iterable[Count]) -> Count:
     """Return all trials together."""
-    found = Count(0.0, 0.0)
-    for one in boots:
-        found = found.and_(one)
-    return found
+    counted = list(boots)
+    return Count(math.fsum(one.hits for one in counted), math.fsum(one.trials for one in counted))
 
 
-class _Pooled(NamedTuple):
-    dispersion: float
-    freedom: float
-
-
-def _pooled(boards: Sequence[Tallies]) -> _Pooled:
+def _pooled(boards: Sequence[Tallies]) -> tuple[float, float]:
     """Return the dispersion of all boots, and the degrees of freedom that it is known with."""
     parts = [dispersion_of(side) for board in boards for side in board]
     square, freedom = math.fsum(part[0] for part in parts), sum(part[1] for part in parts)
     boots = [one for board in boards for side in board for one in side]
     factor = max(1.0, square / max(freedom, 1))
     if freedom:
-        return _Pooled(factor, float(freedom))
+        return factor, float(freedom)
     if any(one.hits for one in boots):
         factor = max(factor, *(one.trials for one in boots))
-    return _Pooled(factor, _KNOWN_FREEDOM)
+    return factor, _KNOWN_FREEDOM
 
 
 def dispersion_of(boots: Sequence[Count]) -> tuple[float, int]:

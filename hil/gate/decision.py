@@ -41,14 +41,6 @@ class Design:
     blind_below: float = 0.0
     variance_floor: float = 0.0
 
-    def efficacy(self, number: int) -> float:
-        """Return the normal boundary of *regressed* at look ``number`` (from 1)."""
-        return boundaries.of_looks(self.looks, self.alpha)[number - 1]
-
-    def futility(self, number: int) -> float:
-        """Return the normal boundary of *pass* at look ``number`` (from 1)."""
-        return boundaries.of_looks(self.looks, self.beta)[number - 1]
-
 
 @dataclass(frozen=True)
 class Effect:
@@ -118,7 +110,10 @@ def decide(evidence: Evidence, design: Design, number: int) -> Seen:
     candidate. Improved: it passes, and is better by the mirrored tests.
     """
     freedom, error = evidence.freedom, evidence.error
-    boundary, below = (student(at, freedom) for at in (design.efficacy(number), design.futility(number)))
+    boundary, below = (  # of regressed, and of pass
+        student(boundaries.of_looks(design.looks, level)[number - 1], freedom)
+        for level in (design.alpha, design.beta)
+    )
     seen = Seen(
         difference=evidence.difference,
         error=error,

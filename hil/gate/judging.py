@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from hil.base.errors import ConfigError, ExitCode
 from hil.gate.comparing import NOTHING_MEASURED, advise, compare
 from hil.gate.limits import IMPOSSIBLE, Decision, decide, prepare
-from hil.gate.pairs import Pair, cases_of, may_be_limited, may_block, pairs_of
+from hil.gate.pairs import Pair, cases_of, may_be_limited, may_block, pairs_of, thresholds_of
 from hil.gate.series import Found
 from hil.gate.words.compared import Compared
 from hil.gate.words.comparisons import describe
@@ -238,10 +238,10 @@ def family_of(entries: Sequence[Entry], thresholds: Mapping[str, Thresholds]) ->
     return Family(comparison=share / compared, limits=share)
 
 
-def discoveries(p_values: Sequence[float], rate: float = FALSE_DISCOVERY_RATE) -> list[bool]:
+def discoveries(p_values: Sequence[float]) -> list[bool]:
     """Say which p values are discoveries (Benjamini & Hochberg 1995): that share is false on average."""
     ordered = sorted(p_values)
-    below = [p for rank, p in enumerate(ordered, start=1) if p <= rate * rank / len(ordered)]
+    below = [p for rank, p in enumerate(ordered, start=1) if p <= FALSE_DISCOVERY_RATE * rank / len(ordered)]
     last = max(below, default=-1.0)
     return [p <= last for p in p_values]
 
@@ -305,12 +305,7 @@ def _decisions(
     found = []
     for key in sorted(groups):
         _rack, board, case_id = key
-        bench = groups[key][0].bench
-        if bench not in thresholds:
-            raise ConfigError(
-                f"bench {bench!r} has no thresholds.", next_step=f"write thresholds/{bench}.yaml."
-            )
-        own = thresholds[bench]
+        own = thresholds_of(groups[key][0].bench, thresholds)
         found += [
             prepare(
                 metric,
