@@ -34,17 +34,17 @@ _FEWEST_FAR, _MOST_FAR = 2, 0.6  # boots, and the share of boots: more is no now
 _MOST_NAMED = 3
 _WAY_OUT = "once this is on main, the next change has a base"
 
-_CountOf = Callable[[BootValue], Count]
-
 
 def compare(pair: Pair, alpha: float) -> Found:
-    """Return what a comparison with a rule comes to; ``alpha`` is its own share.
+    """Return what a comparison comes to; ``alpha`` is its own share, where it has a rule to block by.
 
     Whether it blocks is asked look by look: boots after a decision do not take it back. Raises ConfigError
     as pairs_of() and boot_value() do.
     """
     if pair.comparison.identical:
         return without_test(pair, "pass", IDENTICAL, final=True)
+    if pair.rule is None or pair.comparison.role == "reference":
+        return _advise(pair)
     found = without_test(pair, "undecided", NOTHING_MEASURED)
     for number, look in enumerate(pair.comparison.looks, start=1):
         is_whole = _is_reached(pair, look)
@@ -52,17 +52,15 @@ def compare(pair: Pair, alpha: float) -> Found:
             return found
         then = pair.as_of(look)
         if not then.blocking:
-            return advise(pair)
+            return _advise(pair)
         found = _judge(_Look(then, number, alpha, is_whole))
         if found.final or not is_whole:
             return found
     return found._replace(final=True)
 
 
-def advise(pair: Pair) -> Found:
+def _advise(pair: Pair) -> Found:
     """Return what all boots say of a comparison that is advice; its outcome is decided among all advice."""
-    if pair.comparison.identical:
-        return without_test(pair, "pass", IDENTICAL, final=True)
     return _judge(_Look(pair, 0, None, is_whole=True))._replace(final=True)
 
 
@@ -250,9 +248,7 @@ def _of_counts(look: _Look) -> Found:
     share = convert(1.0, find_unit("ratio"), pair.metric.unit)
     of = _hits if pair.metric.direction == "lower" else _misses
     design = look.design(*look.rule, unit=share)
-    tallies = [_tallies(board, of) for board in look.usable]
-    seen = look_at_counts(tallies, design, look.number or 1)
-    sides = [total(one for board in tallies for one in board[role]) for role in (0, 1)]
+    seen, sides = _count(look, design, of)
     reason = ""
     if not any(side.hits for side in sides):
         trials = " + ".join(f"{side.trials:,.0f}" for side in sides)
@@ -324,13 +320,11 @@ def _of_timeouts(look: _Look) -> Found:
     design = replace(
         look.design(0.0, 0.0), tolerance=tolerance, min_effect=min_effect, blind_below=blind_below
     )
-    tallies = [_tallies(board, of) for board in look.usable]
-    seen = look_at_counts(tallies, design, look.number or 1)
-    shares = [total(one for board in tallies for one in board[role]).share for role in (0, 1)]
+    seen, (mine, others) = _count(look, design, of)
     lost = [sum(board.timed_out[side] for board in look.usable) for side in (0, 1)]
     words = (
         f"the value fell among timeouts in {lost[0]} boots of the candidate and {lost[1]} of the "
-        f"{look.pair.comparison.role}, so the failures decide: {shares[0]:.2%} after {shares[1]:.2%}"
+        f"{look.pair.comparison.role}, so the failures decide: {mine.share:.2%} after {others.share:.2%}"
     )
     if seen.state == "undecided" or not look.is_whole:
         return without_test(look.pair, "undecided", f"{words}, which is not sure yet", look.boards)
@@ -357,8 +351,11 @@ def _worse_of(failures: Found, values: Found, boards: Sequence[BoardBoots]) -> F
     return values._replace(series=series, final=final)
 
 
-def _tallies(board: BoardBoots, of: _CountOf) -> Tallies:
-    return Tallies(*([of(value) for value in side] for side in board.sides))
+def _count(look: _Look, design: Design, of: Callable[[BootValue], Count]) -> tuple[Seen, list[Count]]:
+    """Return what the counts of the boots say, and all of candidate and other together."""
+    tallies = [Tallies(*(list(map(of, side)) for side in board.sides)) for board in look.usable]
+    sides = [total(one for board in tallies for one in board[role]) for role in (0, 1)]
+    return look_at_counts(tallies, design, look.number or 1), sides
 
 
 def _hits(value: BootValue) -> Count:

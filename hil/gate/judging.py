@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hil.base.errors import ConfigError, ExitCode
-from hil.gate.comparing import NOTHING_MEASURED, advise, compare
+from hil.gate.comparing import NOTHING_MEASURED, compare
 from hil.gate.limits import IMPOSSIBLE, Decision, decide, prepare
 from hil.gate.pairs import Pair, cases_of, may_be_limited, may_block, pairs_of, thresholds_of
 from hil.gate.series import Found
@@ -178,8 +178,6 @@ def _judge_comparisons(entries: Sequence[Entry], pairs: Sequence[Pair], family: 
 
 def find(pair: Pair, family: Family) -> Found:
     """Return what a comparison comes to, with its share of alpha. Raises ConfigError as judge() does."""
-    if pair.rule is None or pair.comparison.role == "reference":
-        return advise(pair)
     return compare(pair, pair.thresholds.policy.alpha * family.comparison)
 
 
