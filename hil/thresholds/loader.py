@@ -133,7 +133,7 @@ class _Reader:
                 if (suppression := rules.read_suppression(part)).expires >= self.today
             ),
             source=node.label,
-            peer=node.choice("peer", PEERS, default=None) or "",
+            peer=node.choice("peer", PEERS, default=""),
             alone=node.boolean("alone", default=False),
             kinds=tuple(node.choices("kinds", KINDS, default=KINDS)),
             compare=tuple(
