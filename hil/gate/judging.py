@@ -58,7 +58,7 @@ def judge(
     """
     run_id = check_entries(entries)
     said = [entry for entry in entries if isinstance(entry, NotRun)]
-    not_run = (*said, *_unmeasured(run_id, entries, planned or {}))
+    not_run = (*said, *_unmeasured(run_id, said, entries, planned or {}))
     family = family_of(entries, thresholds)
     pairs = _pairs(entries, thresholds)
     series = _judge_limits(entries, thresholds, family, pairs)
@@ -86,13 +86,12 @@ def check_entries(entries: Sequence[Entry]) -> str:
 
 
 def _unmeasured(
-    run_id: str, entries: Sequence[Entry], planned: Mapping[tuple[str, str], int]
+    run_id: str, told: Sequence[NotRun], entries: Sequence[Entry], planned: Mapping[tuple[str, str], int]
 ) -> Iterator[NotRun]:
     """Yield what was planned and is neither measured nor said to be not: the run was killed before it.
 
     What was handed over is looked for on the board that has it last.
     """
-    told = [entry for entry in entries if isinstance(entry, NotRun)]
     handed = {(entry.board, entry.case_id): entry.to for entry in told if entry.cause == "handed-over"}
     said = {(entry.board, entry.case_id) for entry in told if entry.cause != "handed-over"}
     measured = Counter(

@@ -341,13 +341,13 @@ def _why_untimed(metric: Metric, records: Sequence[RunRecord], thresholds: Thres
 def why_no_limit(metric: Metric, record: RunRecord, thresholds: Thresholds) -> str:
     """Say that there is no limit; where there is one for another air, for which."""
     facts = facts_of(metric, record)
-    limits = [limit for limit in thresholds.limits if "air" in limit.where.conditions and not limit.is_none]
-    airs = {str(limit.where.conditions["air"]) for limit in limits if _holds_elsewhere(limit, facts)}
+    airs = {
+        str(air)
+        for limit in thresholds.limits
+        if (air := limit.where.conditions.get("air")) is not None and not limit.is_none
+        if limit.where.matches({**facts, "air": air})
+    }
     if not airs:
         return "no limit and no baseline to compare it with"
     here = facts["air"] or "(not recorded)"
     return f"no limit on air {here}, for its limits were set on air {' and '.join(sorted(airs))}"
-
-
-def _holds_elsewhere(limit: Limit, facts: Mapping[str, Scalar]) -> bool:
-    return limit.where.matches({**facts, "air": limit.where.conditions["air"]})

@@ -67,7 +67,8 @@ def banner_of(verdict: Verdict, changes: Sequence[str] = ()) -> Banner:
     tone: Tone = "bad" if verdict.exit_code == ExitCode.FIRMWARE else "good" if passed else "open"
     if not changes:
         return Banner(tone, title, sentence)
-    told = [*changes[:MOST_CHANGES], *_more(len(changes) - MOST_CHANGES)]
+    told, more = list(changes[:MOST_CHANGES]), len(changes) - MOST_CHANGES
+    told += [f"{more} more change{'' if more == 1 else 's'} open"] if more > 0 else []
     number = f"{len(changes)} CHANGE{'' if len(changes) == 1 else 'S'} OPEN"
     return Banner(
         "open" if tone == "good" else tone,
@@ -100,10 +101,6 @@ def title_without_verdict(exit_code: ExitCode, owner: str) -> str:
     if exit_code == ExitCode.RIG and owner != "rig":
         return "NO VERDICT"
     return _TITLES[exit_code]
-
-
-def _more(count: int) -> list[str]:
-    return [f"{count} more change{'' if count == 1 else 's'} open"] if count > 0 else []
 
 
 def _is_there(outcome: str, verdict: Verdict) -> bool:
