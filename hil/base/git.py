@@ -12,7 +12,7 @@ from pathlib import Path
 from hil.base.errors import ConfigError
 
 DEADLINE_S = 120.0
-_COUNT_DEADLINE_S = 10.0
+_QUIET_DEADLINE_S = 10.0
 _SHOWN = 12  # digits of a commit
 
 
@@ -31,16 +31,24 @@ def git(
     return done.stdout.decode(errors="replace").removesuffix("\n")
 
 
+def head_of(repository: Path) -> str:
+    """Return the commit that is checked out; "" outside of a repository, and before the first."""
+    return ask_git(repository, "rev-parse", "--verify", "--quiet", "HEAD")
+
+
 def count_between(repository: Path, good: str, bad: str) -> int:
     """Return how many commits lie in ``good..bad``; 0 where git does not know both."""
+    said = ask_git(repository, "rev-list", "--count", f"{good}..{bad}", "--")
+    return int(said) if said.isdecimal() else 0
+
+
+def ask_git(repository: Path, *arguments: str) -> str:
+    """Return what git printed; "" where it refused, is missing or is slow: a run does not depend on it."""
     try:
-        done = try_git(
-            repository, "rev-list", "--count", f"{good}..{bad}", "--", deadline_s=_COUNT_DEADLINE_S
-        )
+        done = try_git(repository, *arguments, deadline_s=_QUIET_DEADLINE_S)
     except ConfigError:
-        return 0
-    said = done.stdout.decode(errors="replace").strip()
-    return int(said) if done.returncode == 0 and said.isdecimal() else 0
+        return ""
+    return done.stdout.decode(errors="replace").strip() if done.returncode == 0 else ""
 
 
 def bisect_command(good: str, bad: str, case: str) -> str:

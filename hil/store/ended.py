@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from hil.base.errors import ConfigError, ExitCode, HilError, want_of
-from hil.base.git import try_git
+from hil.base.git import head_of
 from hil.base.paths import PROJECT_ROOT
 from hil.base.untrusted import visible
 from hil.store.files import replace_file
@@ -32,7 +32,6 @@ CODES: Mapping[str, ExitCode] = {
 }
 MOST_BYTES = 16 * 1024
 MOST_CHARACTERS = 1_000  # of a sentence, and of a way out
-_GIT_DEADLINE_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ def leave(out: Path, ended: Ended) -> None:
     Nothing is written where the disk takes nothing, and by hand where there is no such folder: nothing can
     lie in it that would be taken for this one's.
     """
-    facts = {**asdict(ended), "commit": _commit()}
+    facts = {**asdict(ended), "commit": head_of(PROJECT_ROOT)}
     texts = {key: visible(value, MOST_CHARACTERS) for key, value in facts.items() if isinstance(value, str)}
     stored = {"schema": SCHEMA, **facts, **texts}
     with suppress(OSError):
@@ -135,10 +134,3 @@ def _parsed(content: bytes) -> Ended:
     if CODES.get(found.owner) != code or not found.sentence:
         raise ValueError("owner, exit code and sentence do not go together")
     return found
-
-
-def _commit() -> str:
-    with suppress(ConfigError):
-        done = try_git(PROJECT_ROOT, "rev-parse", "--verify", "--quiet", "HEAD", deadline_s=_GIT_DEADLINE_S)
-        return done.stdout.decode(errors="replace").strip() if done.returncode == 0 else ""
-    return ""

@@ -20,7 +20,7 @@ from msgspec import Meta
 
 import hil
 from hil.base.errors import ConfigError
-from hil.base.git import try_git
+from hil.base.git import ask_git, head_of
 from hil.base.paths import BUILD_STAMP, CHECKOUT
 from hil.base.project import product_here
 from hil.base.untrusted import visible
@@ -32,7 +32,6 @@ TRIGGERS: tuple[Trigger, ...] = get_args(Trigger)
 PACKAGES = ("esptool", "pytest", "pytest-embedded", "pyserial", "numpy", "scipy", "ruamel.yaml")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]+")
 _PULL_REQUEST = re.compile(r"refs/pull/(\d+)/")
-_GIT_DEADLINE_S = 10.0
 MOST_TITLE, MOST_AUTHOR = 200, 80  # characters of a commit's
 
 
@@ -217,14 +216,13 @@ def ci_facts(environment: Mapping[str, str]) -> CiRun:
 
 def git_state(repository: Path) -> Sources:
     """Return the commit of a repository ("" outside of one, and before the first) and whether it is dirty."""
-    commit = _git(repository, "rev-parse", "--verify", "--quiet", "HEAD")
-    changes = _git(repository, "status", "--porcelain", "--untracked-files=normal")
-    return Sources(commit, dirty=bool(changes))
+    changes = ask_git(repository, "status", "--porcelain", "--untracked-files=normal")
+    return Sources(head_of(repository), dirty=bool(changes))
 
 
 def commit_words(repository: Path, commit: str) -> dict[str, str]:
     """Return ``title`` and ``author`` of a commit, each in one line; nothing where git does not know it."""
-    said = _git(repository, "show", "--no-patch", "--format=%s%x00%an", commit, "--")
+    said = ask_git(repository, "show", "--no-patch", "--format=%s%x00%an", commit, "--")
     title, separator, author = said.partition("\0")
     if not separator:
         return {}
@@ -240,15 +238,6 @@ def tool_state() -> Sources:
     except (OSError, ValueError):
         stamp = {}
     return Sources(str(stamp.get("commit", "")), dirty=bool(stamp.get("dirty", False)))
-
-
-def _git(repository: Path, *arguments: str) -> str:
-    """Return what git printed; "" where it refused, is missing or is slow: a run does not depend on it."""
-    try:
-        done = try_git(repository, *arguments, deadline_s=_GIT_DEADLINE_S)
-    except ConfigError:
-        return ""
-    return done.stdout.decode(errors="replace").strip() if done.returncode == 0 else ""
 
 
 def _user() -> str:
