@@ -158,9 +158,14 @@ def most_specific(rules: Iterable[R], facts: Mapping[str, Scalar]) -> R | None:
         ConfigError: two match and neither is more specific; names both lines.
     """
     matching = [rule for rule in rules if rule.where.matches(facts)]
-    best = [rule for rule in matching if not _is_beaten(rule, matching)]
+    best = [rule for rule in matching if not any(one.where.is_more_specific(rule.where) for one in matching)]
     if len(best) > 1:
-        raise _ambiguity(best[0], best[1])
+        first, second, *_ = best
+        raise ConfigError(
+            f"{first.source} ({first.where}) and {second.source} ({second.where}) both match, "
+            "and neither is more specific.",
+            next_step="add the other one's condition to one of them, or write a third with both.",
+        )
     return best[0] if best else None
 
 
@@ -175,18 +180,6 @@ def check_ambiguities(rules: Sequence[R], facts: Mapping[str, Scalar]) -> None:
             if not second.where.contradicts(first.where.conditions):
                 together = {**facts, **first.where.conditions, **second.where.conditions}
                 most_specific(possible, together)
-
-
-def _is_beaten(rule: Rule, others: Iterable[Rule]) -> bool:
-    return any(other.where.is_more_specific(rule.where) for other in others)
-
-
-def _ambiguity(first: Rule, second: Rule) -> ConfigError:
-    return ConfigError(
-        f"{first.source} ({first.where}) and {second.source} ({second.where}) both match, "
-        "and neither is more specific.",
-        next_step="add the other one's condition to one of them, or write a third with both.",
-    )
 
 
 @dataclass(frozen=True)

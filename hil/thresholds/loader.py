@@ -40,11 +40,8 @@ def load(stem: str, root: Path, *, today: datetime.date | None = None) -> Thresh
     path = root / f"{stem}.yaml"
     # the project's file, and the copy in a run's folder, have one name: a replay gives the same bytes
     label = f"{root.name}/{path.name}" if root.name == FOLDER else str(path)
-    return _parse(read_text(path, label=label), stem, label, today or _today())
-
-
-def _today() -> datetime.date:
-    return datetime.datetime.now(tz=datetime.UTC).date()
+    day = today or datetime.datetime.now(tz=datetime.UTC).date()
+    return _parse(read_text(path, label=label), stem, label, day)
 
 
 # A run's limits are asked for before it and, from the copies that it keeps, by each of its reports: equal
