@@ -74,7 +74,7 @@ class Decision:
     @property
     def subject(self) -> str:
         first = self.first
-        return sentences.subject(self.metric, first.bench, self.case_label, first.board, first.kind)
+        return sentences.subject(self.metric.name, first.bench, self.case_label, first.board, first.kind)
 
 
 def prepare(

@@ -123,10 +123,6 @@ class Pair:
         return records[0].kind if records else kind_of(self.comparison.target)
 
     @property
-    def case_label(self) -> str:
-        return self.thresholds.case_label(self.case.parameters)
-
-    @property
     def clock(self) -> str:
         """By what its times were taken; "" where it is no time."""
         records = self.boots.records

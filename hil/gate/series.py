@@ -155,7 +155,7 @@ def _series(pair: Pair, boards: Sequence[BoardBoots]) -> ComparedSeries:
         boards=comparison.boards,
         role=comparison.role,
         case_id=pair.case.case_id,
-        case_label=pair.case_label,
+        case_label=pair.thresholds.case_label(pair.case.parameters),
         metric=metric.name,
         unit=metric.unit.name,
         direction=metric.direction,

@@ -76,8 +76,7 @@ def size(item: ComparedSeries, value: float) -> str:
 
 def describe(item: ComparedSeries, run_id: str) -> str:
     """Return one sentence: what was found, from how much, how far it can be trusted, how to replay it."""
-    figure = sentences.figure(item.metric, bench_of(item.case_id), item.case_label)
-    who = f"{figure} on {item.target} ({item.kind})"
+    who = sentences.subject(item.metric, bench_of(item.case_id), item.case_label, item.target, item.kind)
     if item.outcome == "no-baseline":
         return f"{who}: nothing to compare it with, {item.reason}."
     if not item.candidate_boots and item.outcome == "pass":

@@ -15,14 +15,14 @@ from hil.thresholds.limits import Limit
 NO_REAL_TIME = "the virtual board had no real-time priority"
 
 
-def subject(metric: Metric, bench: str, case_label: str, board: str, kind: str) -> str:
-    """Return "rtt_p95_us of http_gateway/http=http on v1 (virtual)"."""
-    return f"{figure(metric.name, bench, case_label)} on {board} ({kind})"
+def subject(metric: str, bench: str, case_label: str, place: str, kind: str) -> str:
+    """Return "rtt_p95_us of http_gateway/http=http on v1 (virtual)".
 
-
-def figure(metric: str, bench: str, case_label: str) -> str:
-    """Return "rtt_p95_us of http_gateway/http=http"."""
-    return f"{metric}{_of_case(metric, bench, case_label)}"
+    The defaults of a bench are called by its name, unless the metric names it.
+    """
+    case = bench if case_label == DEFAULTS else short_case(bench, case_label)
+    named = case == bench and metric.startswith(f"{bench}_")
+    return f"{metric}{'' if named else f' of {case}'} on {place} ({kind})"
 
 
 def figure_in_words(metric: str, bench: str, case_label: str) -> str:
@@ -30,13 +30,6 @@ def figure_in_words(metric: str, bench: str, case_label: str) -> str:
     ratio = " ratio" if metric.endswith("_ratio") else ""
     case = "" if case_label == DEFAULTS else f" of {short_case(bench, case_label)}"
     return f"{in_words(metric, bench)}{ratio}{case}"
-
-
-def _of_case(metric: str, bench: str, case_label: str) -> str:
-    """Return the case, of the defaults the bench alone; "" where the metric names that."""
-    if case_label != DEFAULTS:
-        return f" of {short_case(bench, case_label)}"
-    return "" if metric.startswith(f"{bench}_") else f" of {bench}"
 
 
 def measured(metric: Metric, estimate: Estimate) -> str:
