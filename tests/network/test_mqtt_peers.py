@@ -14,9 +14,8 @@ import pytest
 from hil.boards.rack.noise import NoiseSettings
 from hil.network.ledger.points import Owner
 from hil.network.peers.companion import Outcome, Place
+from hil.network.peers.mqtt.delivery import DeliveryCompanion
 from hil.network.peers.mqtt.faults import FaultTargets, switch_of
-from hil.network.peers.mqtt.peer import MqttPeer
-from hil.network.peers.mqtt.settings import Settings
 from hil.network.process import Process
 from hil.run.run_air import RunAir
 from hil.virtual.air.profile import load_profile
@@ -185,11 +184,11 @@ def await_more(arrivals: Path) -> None:
 def going(lab: PeersLab) -> Iterator[tuple[FaultTargets, Path]]:
     """A case that goes on for as long as the tests of single faults last."""
     place = lab.place("delivery", count=20_000, interval_us=5_000)
-    parts = MqttPeer(place, Settings.of_delivery(place.case), "subscriber")
+    parts = DeliveryCompanion(place)
     arrivals = place.folder / "arrivals.csv"
     board: Process | None = None
     try:
-        orders = lab.orders(place, parts.start({"arrivals": arrivals}))
+        orders = lab.orders(place, parts.start())
         board = lab.start_board(orders)
         assert parts.broker
         assert parts.program

@@ -93,8 +93,10 @@ class Outcome:
     current: Mapping[str, Scalar] = field(default_factory=dict)
 
 
-class Companion(Protocol):
-    """Order of calls: ``start``; ``note`` and ``check`` any number of times; ``finish``, or once more
+class Companion:
+    """The host's side of one case. This base class serves a bench without a peer: it does nothing.
+
+    Order of calls: ``start``; ``note`` and ``check`` any number of times; ``finish``, or once more
     ``check`` where the case failed; always ``stop``, also where ``start`` raised. All in one thread, the
     board's; but a run that is interrupted calls ``stop`` from another one while ``start`` or ``finish``
     waits, and then it comes twice.
@@ -105,6 +107,7 @@ class Companion(Protocol):
 
         Raises RigError: a program is missing, a port is taken. ConfigError: the case contradicts the rack.
         """
+        return {}
 
     def note(self, note: Note) -> None:
         """Act on what the board says while it measures. Must not wait: the console is read by this thread."""
@@ -118,28 +121,10 @@ class Companion(Protocol):
 
         Raises RigError where this side failed, FirmwareError where the board's side contradicts it.
         """
-
-    def stop(self) -> None:
-        """End everything, whatever happened before. Never raises."""
-
-
-class NoCompanion:
-    """The companion of a bench that needs none."""
-
-    def start(self) -> Mapping[str, str | int]:
-        return {}
-
-    def note(self, note: Note) -> None:
-        """Nobody listens."""
-
-    def check(self) -> None:
-        """Nothing here can break."""
-
-    def finish(self, series: Series) -> Outcome:
         return Outcome(series, {})
 
     def stop(self) -> None:
-        """Nothing was started."""
+        """End everything, whatever happened before. Never raises."""
 
 
 CompanionFactory = Callable[[Place], Companion]

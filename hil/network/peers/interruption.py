@@ -14,7 +14,7 @@ from functools import partial
 from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
 from hil.model import Series
 from hil.network.packet_filter import Dropped, PacketFilter
-from hil.network.peers.companion import Outcome, Place
+from hil.network.peers.companion import Companion, Outcome, Place
 from hil.wire import Note
 
 ACCESS_POINT, BROKER = "access_point", "broker"
@@ -25,7 +25,7 @@ SEEN_BACK_US = 30_000
 OK, NOT_THE_OUTAGE = 0, 2
 
 
-class Interruption:
+class Interruption(Companion):
     """Companion of the bench ``reconnect``; adds how long each outage was by this host's clock.
 
     One thread makes the outages, one after the other. It ends with the process: what is still away then is

@@ -16,14 +16,13 @@ from typing import Any
 from hil.base.errors import ConfigError, FirmwareError, RigError
 from hil.model import Series
 from hil.network.name_server import NameServer
-from hil.network.peers.companion import Outcome, Place
+from hil.network.peers.companion import Companion, Outcome, Place
 from hil.network.peers.gateway.echo_check import CHECK_PATH
 from hil.network.peers.gateway.joining import columns_of, join, requester_facts, server_facts, write_artefacts
 from hil.network.peers.gateway.plan import PROFILES, RequesterPlan
 from hil.network.peers.gateway.program import AGAIN, Program
 from hil.network.process import how_ended, run_to_end
 from hil.network.standstill import Standstill
-from hil.wire import Note
 
 HTTP_PORT, HTTPS_PORT = 8080, 8443  # the published benchmark's, in a network of the rack's own
 PORT_ATTEMPTS = 16
@@ -36,7 +35,7 @@ CLOCK = "host CLOCK_MONOTONIC"
 SERVER_P95_MAX_US = 20_000
 
 
-class GatewayCompanion:
+class GatewayCompanion(Companion):
     """One case: the server that the board asks, and the requester that asks the board."""
 
     def __init__(self, place: Place) -> None:
@@ -85,9 +84,6 @@ class GatewayCompanion:
             place.spawner, place.interface, place.host_address, place.peer_name, log
         )
         return self._name_server
-
-    def note(self, note: Note) -> None:
-        """The requester hears from the board itself, over MQTT."""
 
     def check(self) -> None:
         """Raise what the host's side knows: who died or stood still, what the requester gave up for."""

@@ -11,7 +11,7 @@ from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
 from hil.model import Scalar, Series
 from hil.network.capture import Capture
 from hil.network.dissect.tshark import require_tshark
-from hil.network.peers.companion import Outcome, Place
+from hil.network.peers.companion import Companion, Outcome, Place
 from hil.network.peers.iperf.merging import analyse, merge
 from hil.network.peers.iperf.process import IperfProcess, Settings, require_version
 from hil.network.peers.iperf.report import Report
@@ -29,7 +29,7 @@ def _watched(iperf: IperfProcess) -> Standstill:
     return Standstill("The host's iperf", lambda: iperf.pid)
 
 
-class IperfCompanion:
+class IperfCompanion(Companion):
     """One case of `throughput`: a server for a board that is the client, a client for one that serves."""
 
     def __init__(self, place: Place) -> None:

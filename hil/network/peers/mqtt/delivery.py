@@ -20,7 +20,6 @@ from hil.network.peers.mqtt.dissecting import Seen, dissect, evidence_of, handed
 from hil.network.peers.mqtt.fault_schedule import Moment
 from hil.network.peers.mqtt.peer import MqttPeer
 from hil.network.peers.mqtt.settings import DROP_EVERY, Settings
-from hil.wire import Note
 
 RATE_TOLERANCE = 0.02
 OK, OVERRUN = 0, 4
@@ -119,32 +118,19 @@ QUIET_TIMEOUT_S = 60.0
 POLL_S = 0.02
 
 
-class DeliveryCompanion:
+class DeliveryCompanion(MqttPeer):
     """One case, from the broker's start to the ledger."""
 
     def __init__(self, place: Place) -> None:
-        self._place = place
-        self._settings = Settings.of_delivery(place.case)
-        self._parts = MqttPeer(place, self._settings, "subscriber")
+        super().__init__(place, Settings.of_delivery(place.case), "subscriber")
         self._arrivals = place.folder.resolve() / ARRIVALS_FILE
 
-    def start(self) -> Mapping[str, str | int]:
-        """Start broker, captures and subscriber, and what makes the case's faults.
-
-        Raises ConfigError: the rack cannot make this case. RigError: a part did not start, with its words.
-        """
+    def options(self) -> Mapping[str, object]:
         options: dict[str, object] = {"arrivals": self._arrivals}
         if self._settings.fault.kind == "subscriber_drop":
             dropped = self._place.folder.resolve() / DROPPED_FILE
             options |= {"drop_every": DROP_EVERY, "dropped": dropped}
-        return self._parts.start(options)
-
-    def note(self, note: Note) -> None:
-        """The board's notes are for people."""
-
-    def check(self) -> None:
-        """Raise RigError where a part of the host's side has ended, or a fault could not be made."""
-        self._parts.check()
+        return options
 
     def finish(self, series: Series) -> Outcome:
         """Wait until nothing comes any more, end everything, name the owner of each loss.
@@ -152,12 +138,12 @@ class DeliveryCompanion:
         Raises RigError: a part had ended, a capture cannot be read. FirmwareError: rows and messages do not
         go together.
         """
-        parts, settings = self._parts, self._settings
-        broker, program = parts.running()
-        moments = parts.end_faults()
+        settings = self._settings
+        broker, program = self.running()
+        moments = self.end_faults()
         everything = self._await_quiet(series, QUIET_S + _longest_s(moments))
         dropped = 0 if everything else broker.dropped_messages()  # what came was not dropped
-        seen = parts.end()
+        seen = self.end()
         dissected = dissect(seen, broker, settings)
         arrivals = self._read_arrivals(series)
         ports = (broker.port, broker.broker.ports.tcp)
@@ -165,7 +151,7 @@ class DeliveryCompanion:
         ledger = attribute(evidence)
         write_ledger(self._place.folder / LEDGER_FILE, ledger, evidence)
         facts = {
-            **parts.facts(seen, dissected),
+            **self.facts(seen, dissected),
             "subscriber": program.description(),
             **ledger.facts(),
             **stream_facts(arrivals),
@@ -173,12 +159,8 @@ class DeliveryCompanion:
             **faults_facts(moments, series, arrivals),
             "broker_dropped_messages": dropped,
         }
-        parts.keep_or_remove()
+        self.keep_or_remove()
         return Outcome(with_owners(series, ledger, arrivals, seen), facts)
-
-    def stop(self) -> None:
-        """End everything. Never raises."""
-        self._parts.stop()
 
     def _await_quiet(self, series: Series, quiet_s: float) -> bool:
         """Wait until every message that was not refused has come (True), or none has for a moment (False)."""
@@ -186,7 +168,7 @@ class DeliveryCompanion:
         deadline = time.monotonic() + QUIET_TIMEOUT_S
         size, since = -1, time.monotonic()
         while time.monotonic() < min(deadline, since + quiet_s):
-            self._parts.check()
+            self.check()
             now = self._arrivals.stat().st_size
             if now != size:
                 size, since = now, time.monotonic()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What both companions start, watch and end, in this order: broker, captures, program, air, faults."""
+"""Start, watch and end what `delivery` and `echo` share: broker, captures, program, air and faults."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from hil.model import Scalar
 from hil.network.dissect.tshark import require_tshark
-from hil.network.peers.companion import Place
+from hil.network.peers.companion import Companion, Place
 from hil.network.peers.mqtt.bench_broker import BenchBroker
 from hil.network.peers.mqtt.board_air import BoardAir
 from hil.network.peers.mqtt.dissecting import Captures, Dissected, Seen, counts_facts, dissected_facts
@@ -20,8 +20,8 @@ from hil.network.peers.mqtt.settings import Settings
 from hil.network.standstill import Standstill
 
 
-class MqttPeer:
-    """The host's side of one case. ``program`` is the module's name of the client that answers."""
+class MqttPeer(Companion):
+    """Start, watch and end the host's side. ``program`` is the module's name of the client that answers."""
 
     def __init__(self, place: Place, settings: Settings, program: str) -> None:
         self._place = place
@@ -35,8 +35,12 @@ class MqttPeer:
         self.broker: BenchBroker | None = None
         self.program: PeerProgram | None = None
 
-    def start(self, options: Mapping[str, object]) -> Mapping[str, str | int]:
-        """Start all of it, the client with these options; returns what the board is to be told.
+    def options(self) -> Mapping[str, object]:
+        """Return the client's own options."""
+        return {}
+
+    def start(self) -> Mapping[str, str | int]:
+        """Start all of it; returns what the board is to be told.
 
         Raises ConfigError: the rack cannot make this case. RigError: a program is missing, or a part did not
         start, with its words.
@@ -51,7 +55,8 @@ class MqttPeer:
         )
         self._began_us = time.time_ns() // 1000
         self._captures = Captures.start(place, sorted({broker.port, broker.broker.ports.tcp}))
-        self.program = PeerProgram(place, settings, self._program_name, broker.broker.ports.tcp, options)
+        peer_port = broker.broker.ports.tcp
+        self.program = PeerProgram(place, settings, self._program_name, peer_port, self.options())
         self.program.await_subscribed()
         if settings.fault.kind != "subscriber_away":  # which halts it
             program = self.program
