@@ -7,10 +7,8 @@ smart plug tell their state. Whether the board went off is proven by hil.boards.
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
-import signal
 import subprocess
 import sys
 import time
@@ -18,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal, Protocol
 
 from hil.base.errors import ConfigError, RigError
+from hil.base.process import run_group
 from hil.base.secret import secret, way_out
 from hil.boards.power_plugs import PlugError, switch_shelly, switch_tasmota
 from hil.boards.rack import Board
@@ -95,10 +94,7 @@ def _run(board: Board, action: Action, argv: Sequence[str], timeout_s: float) ->
     """Run a program and return what it printed; one that does not end is killed with all that it started."""
     attempt = f"power {action} of board {board.id} by '{shlex.join(argv)}'"
     try:
-        process = subprocess.Popen(
-            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            text=True, errors="replace", start_new_session=True,
-        )  # fmt: skip
+        done = run_group(argv, timeout_s)  # also the user's interrupt ends it: it could switch at any time
     except FileNotFoundError as error:
         raise RigError(
             f"{attempt} failed: there is no program {argv[0]!r}.",
@@ -109,31 +105,18 @@ def _run(board: Board, action: Action, argv: Sequence[str], timeout_s: float) ->
             f"{attempt} failed: {argv[0]!r} could not be started: {error.strerror}.",
             next_step=f"make it executable (chmod +x) for this user, or mend {board.where}.",
         ) from error
-    with process:
-        try:
-            stdout, stderr = process.communicate(timeout=timeout_s)
-        except BaseException as error:  # the user's interrupt, too: what is left could switch at any time
-            _kill_group(process.pid)
-            if not isinstance(error, subprocess.TimeoutExpired):
-                raise
-            raise RigError(
-                f"{attempt} did not end within {timeout_s:g} s; it was ended, with all that it had started.",
-                next_step="run it by hand; look at the hub.",
-            ) from error
-    if process.returncode:
-        said = (stderr or stdout).strip().splitlines()
+    except subprocess.TimeoutExpired as error:
         raise RigError(
-            f"{attempt} ended with status {process.returncode}: {said[-1] if said else 'no message'}.",
+            f"{attempt} did not end within {timeout_s:g} s; it was ended, with all that it had started.",
+            next_step="run it by hand; look at the hub.",
+        ) from error
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip().splitlines()
+        raise RigError(
+            f"{attempt} ended with status {done.returncode}: {said[-1] if said else 'no message'}.",
             next_step="run it by hand; look at the hub and its permissions.",
         )
-    return stdout
-
-
-def _kill_group(group: int) -> None:
-    try:
-        os.killpg(group, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        return  # nothing is left of it; or it runs as another user, who is not ours to end
+    return done.stdout
 
 
 _HUB = re.compile(r"(Current|New) status for hub (\S+) ")

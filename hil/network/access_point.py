@@ -20,6 +20,7 @@ from typing import Protocol
 from hil.base.errors import ConfigError, HilError, RigError
 from hil.base.finding import Finding
 from hil.base.flock import wait_for_lock
+from hil.base.process import how_ended
 from hil.base.secret import secret, way_out
 from hil.boards.lease import (
     GRACE_S,
@@ -33,7 +34,7 @@ from hil.boards.lease import (
 from hil.boards.rack.access_point import PASSWORD_CHARACTERS, AccessPoint
 from hil.model import Scalar
 from hil.network.hostapd import Hostapd, check_hostapd
-from hil.network.process import Spawner, how_ended, run_to_end
+from hil.network.process import Spawner, run_to_end
 from hil.network.radio import Look, read_iw
 
 ANY_SSID = "virtual"  # where a virtual rack file names no network, this one is as good as each

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from hil.base.errors import HilError, RigError
+from hil.base.process import how_ended
 from hil.network.broker_client import ask_dropped, disconnect_by_id, find_client, reset_connections
 from hil.network.broker_config import (
     BrokerLogin,
@@ -38,7 +39,7 @@ from hil.network.broker_program import (
 )
 from hil.network.broker_watch import pid_file
 from hil.network.certificates import Certificates
-from hil.network.process import Process, Spawner, end_process, how_ended
+from hil.network.process import Process, Spawner, end_process
 
 STOP_TIMEOUT_S = 3.0
 FREE_PORT_ATTEMPTS = 3

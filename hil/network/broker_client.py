@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import socket
 import sys
 from collections.abc import Sequence
@@ -22,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hil.network import mqtt_packets as mqtt
-from hil.network.process import Spawner, run_to_end
+from hil.network.process import Spawner, find_program, run_to_end
 
 UPTIME = "$SYS/broker/uptime"  # reported each time, the others only where they have changed
 DROPPED = "$SYS/broker/publish/messages/dropped"
@@ -81,7 +80,6 @@ if __name__ == "__main__":
 
 
 CUT_TIMEOUT_S = 10.0
-SYSTEM_FOLDERS = "/usr/sbin:/usr/local/sbin:/sbin"
 
 _CONNECTED = re.compile(r"New client connected from (\S+):(\d+) as (\S+) \(p\d, c([01]),")
 
@@ -101,7 +99,7 @@ def reset_connections(spawner: Spawner, client: str, ports: Sequence[int], log_p
     ``ports``; return how many there were. 0 also where it may not, cannot (CONFIG_INET_DIAG_DESTROY), or
     where ss is missing (package iproute2). Both ends learn it at once, the client by a RST.
     """
-    program = shutil.which("ss") or shutil.which("ss", path=SYSTEM_FOLDERS)
+    program = find_program("ss")
     if program is None:
         return 0
     sources = " or ".join(f"sport = :{port}" for port in ports)

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from hil.base.errors import RigError
+from hil.base.process import proc_stat
 from hil.network.broker_config import BrokerPorts, SlowDisk
 from hil.network.preload.build import build_library
 from hil.network.process import Process, Spawner
@@ -118,7 +119,7 @@ def await_stopped(process: Process, *, stopped: bool) -> None:
     deadline = time.monotonic() + STATE_TIMEOUT_S
     while process.returncode is None:
         try:
-            state = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0]
+            state = proc_stat(process.pid)[0]
         except OSError:
             return  # it has just ended: check() says how
         if (state == "T") == stopped:

@@ -30,10 +30,11 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
+from hil.base.process import how_ended, proc_stat
 from hil.network import mqtt_packets as mqtt
 from hil.network.broker_client import TAKE_OVER_KEEP_ALIVE_S
 from hil.network.broker_config import BrokerPorts
-from hil.network.process import Process, Spawner, end_process, how_ended, watch_pauses
+from hil.network.process import Process, Spawner, end_process, watch_pauses
 
 SILENT_S = 1.0  # spoils a case, however long that is
 LATE_S = 0.1  # a broker that is let run answers within a millisecond
@@ -339,8 +340,7 @@ class _Watching:
     def _busy_ns(self) -> int:
         """Return the processor time that the broker has used; 0 where that cannot be seen from here."""
         try:
-            stat = Path(f"/proc/{self._pids.read_text().strip()}/stat").read_text(encoding="utf-8")
-            ticks = sum(map(int, stat.rpartition(")")[2].split()[11:13]))
+            ticks = sum(map(int, proc_stat(self._pids.read_text().strip())[11:13]))
         except (OSError, ValueError):
             return 0
         return ticks * _NS // os.sysconf("SC_CLK_TCK")

@@ -5,15 +5,15 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from hil.base.errors import RigError
+from hil.base.process import how_ended, proc_stat
 from hil.network.lifeline import Lifeline
-from hil.network.process import Process, Spawner, how_ended
+from hil.network.process import SYSTEM_FOLDERS, Process, Spawner, find_program
 
 PROGRAM = "dumpcap"
 START_TIMEOUT_S = 10.0
@@ -28,7 +28,6 @@ BUFFER_MIB = 16
 QUEUE_FRAMES = 4_000_000  # dumpcap's own queue, which it has where it reads several interfaces
 QUEUE_BYTES = 256 * 1024 * 1024
 SNAP_BYTES = 128  # Ethernet, IP and TCP headers with all options, or iperf's UDP header
-SYSTEM_FOLDERS = "/usr/bin:/usr/sbin:/usr/local/bin:/usr/local/sbin"
 INSTALL = "sudo apt-get install wireshark-common"
 PERMIT = "sudo setcap cap_net_raw,cap_net_admin=eip $(command -v dumpcap)"
 JOIN_GROUP = "sudo usermod --append --groups wireshark $(id -un), then log in again."
@@ -216,10 +215,11 @@ class Capture:
 def _sleeps(pid: int) -> bool:
     """Return whether no thread of a process has anything to do (proc(5): state S); True where it is gone."""
     try:
-        stats = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/stat")]
+        return all(
+            proc_stat(f"{pid}/task/{one.name}")[0] in "SZ" for one in Path(f"/proc/{pid}/task").glob("*")
+        )
     except OSError:  # a thread has just ended
         return False
-    return all(stat.rpartition(")")[2].split()[0] in "SZ" for stat in stats)
 
 
 def _command(
@@ -235,7 +235,7 @@ def _command(
 
 
 def _program() -> str:
-    found = shutil.which(PROGRAM) or shutil.which(PROGRAM, path=SYSTEM_FOLDERS)
+    found = find_program(PROGRAM)
     if found is not None:
         return found
     for folder in SYSTEM_FOLDERS.split(os.pathsep):

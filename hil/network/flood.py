@@ -22,8 +22,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from hil.base.errors import RigError
+from hil.base.process import how_ended
 from hil.network import mqtt_packets as mqtt
-from hil.network.process import Process, Spawner, how_ended
+from hil.network.process import Process, Spawner
 
 TOPIC = "hil/flood"
 MESSAGES_MAX = 1_000_000  # a line each in the broker's log: some 130 MB

@@ -11,16 +11,9 @@ from pathlib import Path
 
 from hil.base.errors import ConfigError, HilError, RigError
 from hil.base.finding import Finding
+from hil.base.process import how_ended
 from hil.boards.rack.access_point import AccessPoint, Radio
-from hil.network.process import (
-    LocalSpawner,
-    Process,
-    Spawner,
-    end_process,
-    how_ended,
-    run_to_end,
-    system_program,
-)
+from hil.network.process import LocalSpawner, Process, Spawner, end_process, run_to_end, system_program
 from hil.network.radio import Look, read_iw
 
 START_TIMEOUT_S = 30.0

@@ -15,10 +15,11 @@ from pathlib import Path
 
 from hil.base.errors import RigError
 from hil.base.finding import Finding
+from hil.base.process import how_ended
 from hil.boards.rack import Board
 from hil.boards.rack.access_point import Dhcp
 from hil.network.helper import helper_for
-from hil.network.process import Process, Spawner, end_process, how_ended, system_program
+from hil.network.process import Process, Spawner, end_process, system_program
 
 PEER_NAME = "peer.hil.test"  # of the rack's host; nothing below .test is ever registered (RFC 6761)
 DOMAIN = "hil.test"

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Literal
 
 from hil.base.errors import HilError, RigError
-from hil.network.process import Spawner, how_ended, run_to_end, system_program
+from hil.base.process import how_ended
+from hil.network.process import Spawner, run_to_end, system_program
 
 Dropped = Literal["syn", "connect", "connack", "all"]
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from hil.base.errors import HilError, RigError
+from hil.base.process import tied
 from hil.network.helper import HelperProcess, helper_for
 
 
@@ -53,11 +54,6 @@ class Spawner(Protocol):
     def spawn(self, argv: Sequence[str], *, log_path: Path) -> Process: ...
 
 
-def how_ended(code: int) -> str:
-    """Say how a program ended, by its returncode."""
-    return f"was killed by signal {-code}" if code < 0 else f"ended with status {code}"
-
-
 PAUSED_S = 1.0  # no load of a host that still measures keeps a program waiting so long
 _PAUSE_STEP_S = 0.1
 
@@ -83,9 +79,13 @@ END_TIMEOUT_S = 5.0
 SYSTEM_FOLDERS = "/usr/bin:/usr/sbin:/sbin:/usr/local/sbin"  # which are not on the PATH of a plain user
 
 
+def find_program(name: str) -> str | None:
+    return shutil.which(name) or shutil.which(name, path=SYSTEM_FOLDERS)
+
+
 def system_program(name: str, package: str, attempt: str) -> str:
     """Return where a program is. Raises RigError saying what it was for and how to install it."""
-    found = shutil.which(name) or shutil.which(name, path=SYSTEM_FOLDERS)
+    found = find_program(name)
     if found is None:
         raise RigError(f"{attempt}: {name} is not installed.", next_step=f"sudo apt-get install {package}")
     return found
@@ -155,9 +155,6 @@ class LocalProcess:
 # process starts everything, whichever thread asks.
 _STARTER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spawner")
 
-# A parent that died before the signal was asked for will never send it.
-_IF_PARENT_LIVES = 'test "$PPID" = "$0" || exit 1; exec "$@"'
-
 
 class LocalSpawner:
     """Starts programs on this machine; the kernel kills them when this process dies, even by kill -9."""
@@ -179,11 +176,10 @@ class LocalSpawner:
 
 
 def _start(argv: Sequence[str], log_path: Path) -> LocalProcess:
-    command = ["setpriv", "--pdeathsig", "KILL", "--", "sh", "-c", _IF_PARENT_LIVES, str(os.getpid()), *argv]
     try:
         with log_path.open("ab") as log:
             popen = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                tied(argv), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
     except OSError as error:
         raise RigError(

@@ -17,7 +17,8 @@ from pathlib import Path
 
 from hil.base.errors import ConfigError, HilError, RigError
 from hil.base.finding import Finding
-from hil.network.process import LocalSpawner, Spawner, how_ended, run_to_end, system_program
+from hil.base.process import how_ended
+from hil.network.process import LocalSpawner, Spawner, run_to_end, system_program
 from hil.virtual.air.control import Number
 from hil.virtual.air.profile import AirProfile, Impairment
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 from hil.base.errors import RigError
+from hil.base.process import proc_stat
 from hil.network.broker_watch import Absences
 from hil.network.process import PAUSED_S
 
@@ -73,7 +73,6 @@ class Standstill:
 def is_kept(pid: int | None) -> bool:
     """Say whether a program is kept from running now; of one that is not seen from here, no."""
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        return proc_stat(pid)[0] in _KEPT
     except OSError:
         return False
-    return stat.rpartition(") ")[2][:1] in _KEPT

@@ -16,6 +16,7 @@ import pytest
 
 from hil.base.errors import RigError
 from hil.network import capture as capture_module
+from hil.network import process
 from hil.network.capture import Capture, CaptureCounts
 from hil.network.dissect.iperf_datagrams import read_datagrams
 from hil.network.dissect.tshark import read_fields
@@ -162,7 +163,8 @@ def test_a_missing_permission_is_named_with_its_fix(tmp_path: Path) -> None:
 def test_a_missing_dumpcap_is_named_with_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where dumpcap is not installed, or is the group's only, the error says how to get it."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(capture_module, "SYSTEM_FOLDERS", str(tmp_path))
+    for module in (capture_module, process):
+        monkeypatch.setattr(module, "SYSTEM_FOLDERS", str(tmp_path))
     with pytest.raises(RigError, match=r"dumpcap is not installed.*apt-get install wireshark-common"):
         Capture.start(LocalSpawner(), ["lo"], tmp_path / "x.pcapng", capture_filter="")
     (tmp_path / "dumpcap").write_text("not for everybody")

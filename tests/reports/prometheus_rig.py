@@ -18,7 +18,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from hil.boards.flash import DIE_WITH_PARENT
+from hil.base.process import DIE_WITH_PARENT
 from tests.lab import wait_for
 
 DEADLINE_S = 60.0

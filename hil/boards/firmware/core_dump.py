@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import base64
 import os
-import signal
 import struct
 import subprocess
 import sys
@@ -19,6 +18,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from hil.base.process import run_group
 from hil.boards.firmware.build_folder import app_image, build_target, option
 from hil.boards.firmware.partition_table import DATA, DATA_SUBTYPES, Partition
 from hil.boards.firmware.symbols import find_gdb, frames_in, innermost, machine_of
@@ -135,20 +135,13 @@ def _ask(raw: Path, elf: Path, gdb: str) -> tuple[str, str]:
         settings.write_text(_SETTINGS, encoding="ascii")
         argv = [sys.executable, "-m", "esp_coredump", "--gdb-timeout-sec", str(GDB_ANSWER_S), "info_corefile"]
         argv += ["--gdb", gdb, "--extra-gdbinit-file", str(settings), "--core-format", "raw"]
-        process = subprocess.Popen(
-            [*argv, "--core", str(raw.resolve()), str(elf)], cwd=folder, env={**os.environ, "HOME": folder},
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-            text=True, encoding="utf-8", errors="replace",
-        )  # fmt: skip
-        with process:
-            try:
-                said, complaint = process.communicate(timeout=DEADLINE_S)
-            except BaseException as error:
-                os.killpg(process.pid, signal.SIGKILL)  # gdb with it
-                if not isinstance(error, subprocess.TimeoutExpired):
-                    raise
-                said, complaint = process.communicate()[0], f"it did not end within {DEADLINE_S:g} s"
-    if process.returncode == 0:
-        return said, ""
-    lines = [line.strip() for line in complaint.splitlines() if line.strip()] or ["it said nothing"]
-    return said, next((line for line in lines if line.startswith("ERROR:")), lines[-1]).rstrip(".")
+        argv += ["--core", str(raw.resolve()), str(elf)]
+        environment = {**os.environ, "HOME": folder}
+        try:
+            done = run_group(argv, DEADLINE_S, cwd=folder, env=environment, encoding="utf-8")
+        except subprocess.TimeoutExpired as error:
+            return str(error.output or b"", "utf-8", "replace"), f"it did not end within {DEADLINE_S:g} s"
+    if done.returncode == 0:
+        return done.stdout, ""
+    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()] or ["it said nothing"]
+    return done.stdout, next((line for line in lines if line.startswith("ERROR:")), lines[-1]).rstrip(".")

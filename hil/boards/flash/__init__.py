@@ -2,10 +2,9 @@
 """Flashing: one build, or two builds side by side in OTA slots."""
 
 from hil.boards.flash.slots import SlotFlasher, why_not_side_by_side
-from hil.boards.flash.tool import DIE_WITH_PARENT, FLASH_TIMEOUT_S, FlashResult, erase, flash
+from hil.boards.flash.tool import FLASH_TIMEOUT_S, FlashResult, erase, flash
 
 __all__ = [
-    "DIE_WITH_PARENT",
     "FLASH_TIMEOUT_S",
     "FlashResult",
     "SlotFlasher",

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import selectors
 import shlex
-import signal
 import subprocess
 import threading
 import time
@@ -22,10 +21,10 @@ from typing import IO
 
 from hil.base.errors import ConfigError, HilError, NoAnswerError, RigError
 from hil.base.flash_command import LABEL, FlashCommand
+from hil.base.process import DIE_WITH_PARENT, kill_group
 from hil.boards.firmware.build_folder import check_burns_nothing
 from hil.boards.flash.tool import (
     ATTEMPTS,
-    DIE_WITH_PARENT,
     FLASH_BAUD,
     FlashResult,
     ask,
@@ -129,8 +128,7 @@ class CommandFlasher:
                     take(self.masked(line))
                 return process.poll()
             finally:
-                with suppress(ProcessLookupError, PermissionError):
-                    os.killpg(process.pid, signal.SIGKILL)
+                kill_group(process)
 
     def _fault(self, attempt: str, status: int | None, said: str, log: Path, what: Write) -> HilError:
         if self.stop.is_set():

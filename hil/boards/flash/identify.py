@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import subprocess
 import sys
 from dataclasses import dataclass
 
 from hil.base.errors import ConfigError, NoAnswerError, RigError
 from hil.base.paths import python_path
+from hil.base.process import run_group
 from hil.boards.flash.words import last_words
 from hil.boards.rack import Board
 from hil.boards.serial_url import OWN
@@ -62,18 +62,11 @@ _LOOK = "check its supply and cable, and 'serial' in the rack file."
 
 def _run(argv: list[str], timeout_s: float) -> str | None:
     """Return what esptool said, None where it did not end in time, and was killed."""
-    process = subprocess.Popen(
-        argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        env={**os.environ, "PYTHONPATH": python_path()}, start_new_session=True, text=True, errors="replace",
-    )  # fmt: skip
-    with process:
-        try:
-            return process.communicate(timeout=timeout_s)[0]
-        except BaseException as error:
-            os.killpg(process.pid, signal.SIGKILL)
-            if isinstance(error, subprocess.TimeoutExpired):
-                return None
-            raise
+    environment = {**os.environ, "PYTHONPATH": python_path()}
+    try:
+        return run_group(argv, timeout_s, stderr=subprocess.STDOUT, env=environment).stdout
+    except subprocess.TimeoutExpired:
+        return None
 
 
 def identity_in(said: str) -> Identity | None:

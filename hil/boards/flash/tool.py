@@ -7,7 +7,6 @@ Writing one build to a board, as its ``flasher_args.json`` says.
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from hil.base.errors import ConfigError, HilError, NoAnswerError, RigError
 from hil.base.paths import python_path
+from hil.base.process import DIE_WITH_PARENT, kill_group
 from hil.base.reading import IMAGE_MOST_BYTES, read_at_most
 from hil.boards.firmware.build_folder import check_burns_nothing, flash_files, flasher_args
 from hil.boards.firmware.core_dump import SUBTYPE as CORE_DUMP
@@ -43,8 +43,6 @@ STUB_S = 15.0  # the stub greets within milliseconds; esptool 5.6 waits for it w
 STARTS_STUB = "Running stub flasher..."
 CONNECT_ATTEMPTS = 4  # of esptool's own; all of them twice
 ATTEMPTS = 2
-# A killed run must not leave an esptool behind that holds the port.
-DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL", "--")
 _NVS = DATA_SUBTYPES["nvs"]
 
 
@@ -121,7 +119,7 @@ def command(board: Board, what: Write) -> list[str]:
 
 def _connection(board: Board, what: Write) -> list[str]:
     return [
-        *DIE_WITH_PARENT,
+        *DIE_WITH_PARENT,  # a killed run must not leave an esptool behind that holds the port
         *_esptool(board),
         *("--chip", board.chip, "--port", board.serial, "--baud", str(FLASH_BAUD)),
         *("--connect-attempts", str(CONNECT_ATTEMPTS)),
@@ -186,7 +184,7 @@ def _wait(
             return process.wait(timeout=WAIT_S)
         except subprocess.TimeoutExpired:
             stub_s = stub_s + WAIT_S if starts_stub() else 0.0
-    os.killpg(process.pid, signal.SIGKILL)
+    kill_group(process)
     process.wait(timeout=5.0)
     return None
 

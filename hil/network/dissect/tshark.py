@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -12,8 +11,8 @@ from pathlib import Path
 
 from hil.base.errors import RigError
 from hil.base.reading import CAPTURE_MOST_BYTES, too_large
+from hil.network.process import system_program
 
-INSTALL = "sudo apt-get install tshark"
 # pcapng, and pcap with µs and ns in either byte order (man 5 pcap-savefile)
 _MAGIC = {"0a0d0d0a", "a1b2c3d4", "d4c3b2a1", "a1b23c4d", "4d3cb2a1"}
 _SAID_LINES = 3  # the rest is lists of what tshark would have understood
@@ -99,7 +98,4 @@ def _private(home: str) -> dict[str, str]:
 
 
 def _program() -> str:
-    found = shutil.which("tshark")
-    if found is None:
-        raise RigError("Dissecting a capture: tshark is not installed.", next_step=INSTALL)
-    return found
+    return system_program("tshark", "tshark", "Dissecting a capture")

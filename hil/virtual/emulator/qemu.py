@@ -22,6 +22,7 @@ from typing import IO
 
 from hil.base.errors import ConfigError, HilError, RigError
 from hil.base.finding import Finding
+from hil.base.process import how_ended, tied
 from hil.virtual.emulator import chips
 from hil.virtual.emulator.chips import EmulatedChip
 
@@ -31,8 +32,6 @@ FUNCTIONAL = f"shift={SHIFT},align=off,sleep=on"
 SEALED = f"shift={SHIFT},align=off,sleep=off"
 SEED = 1  # of the chip's random numbers in a sealed run
 _VERSION = re.compile(r"QEMU emulator version (\d+(?:\.\d+)+)")
-# A starter that died before the signal was asked for will never send it.
-_IF_PARENT_LIVES = 'test "$PPID" = "$0" || exit 1; exec "$@"'
 _DIGITS = re.compile(r"(\d+)")
 
 
@@ -179,11 +178,10 @@ def start(
 
     Raises RigError.
     """
-    alive = ["setpriv", "--pdeathsig", "KILL", "--", "sh", "-c", _IF_PARENT_LIVES, str(os.getpid())]
     enter = ["nsenter", f"--net={netns}", "--"] if netns else []
     try:
         return subprocess.Popen(
-            [*alive, *enter, *argv],
+            tied([*enter, *argv]),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -195,7 +193,7 @@ def start(
 
 def how_it_ended(status: int, log: Path) -> str:
     """Return how QEMU ended, with the last line that it said."""
-    how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
+    how = how_ended(status)
     said = log.read_text(errors="replace").split("\n") if log.exists() else []
     last = next((line.strip() for line in reversed(said) if line.strip()), "")
     return f"QEMU {how}{f' and said: {last}' if last else ''}"

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hil.base.errors import ConfigError, FirmwareError, RigError
+from hil.base.process import how_ended
 from hil.model import Series
 from hil.network.name_server import NameServer
 from hil.network.peers.companion import Companion, Outcome, Place
@@ -21,7 +22,7 @@ from hil.network.peers.gateway.echo_check import CHECK_PATH
 from hil.network.peers.gateway.joining import columns_of, join, requester_facts, server_facts, write_artefacts
 from hil.network.peers.gateway.plan import PROFILES, RequesterPlan
 from hil.network.peers.gateway.program import AGAIN, Program
-from hil.network.process import how_ended, run_to_end
+from hil.network.process import run_to_end
 from hil.network.standstill import Standstill
 
 HTTP_PORT, HTTPS_PORT = 8080, 8443  # the published benchmark's, in a network of the rack's own

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from hil.base.errors import RigError
+from hil.base.process import how_ended
 from hil.network.peers.gateway.lines import LineReader
-from hil.network.process import Process, Spawner, end_process, how_ended
+from hil.network.process import Process, Spawner, end_process
 
 POLL_S = 0.01
 STOP_TIMEOUT_S = 3.0

@@ -19,9 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hil.base.errors import RigError
+from hil.base.process import how_ended
 from hil.model import Case
 from hil.network.peers.iperf.report import Report, parse_report
-from hil.network.process import Process, Spawner, how_ended
+from hil.network.process import Process, Spawner
 
 UDP_RATE_BPS = 1_048_576  # iperf's own defaults
 TCP_LENGTH_BYTES = 16_384  # ESP-IDF's iperf

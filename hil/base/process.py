@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Other programs: start them so that none outlives this process, run them to their end, ask the kernel."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+# The kernel kills what is started so when the thread that started it ends, even by kill -9.
+DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL", "--")
+# A parent that died before the signal was asked for will never send it.
+_IF_PARENT_LIVES = 'test "$PPID" = "$0" || exit 1; exec "$@"'
+
+
+def tied(argv: Sequence[str]) -> list[str]:
+    """Return the command that starts ``argv`` as DIE_WITH_PARENT does, and only while this process lives."""
+    return [*DIE_WITH_PARENT, "sh", "-c", _IF_PARENT_LIVES, str(os.getpid()), *argv]
+
+
+def kill_group(process: subprocess.Popen[Any]) -> None:
+    """Kill a group's leader with all that it started; another user's process is not ours to end."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def run_group(argv: Sequence[str], timeout_s: float, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end and return its status and words; ``options`` are Popen's.
+
+    Where it does not end by itself, also because of an interrupt, it is killed with all that it started.
+
+    Raises OSError: it cannot be started. subprocess.TimeoutExpired: it took longer than ``timeout_s``.
+    """
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+    with subprocess.Popen(argv, text=True, errors="replace", start_new_session=True, **streams) as process:
+        try:
+            said, complaint = process.communicate(timeout=timeout_s)
+        except BaseException:
+            kill_group(process)
+            raise
+    return subprocess.CompletedProcess(argv, process.returncode, said, complaint)
+
+
+def how_ended(code: int) -> str:
+    """Say how a program ended, by its returncode."""
+    return f"was killed by signal {-code}" if code < 0 else f"ended with status {code}"
+
+
+def proc_stat(pid: object) -> list[str]:
+    """Return what proc(5) says of a process, or a thread ``PID/task/TID``: its state and what follows.
+
+    Raises OSError: it is gone, or cannot be seen from here.
+    """
+    return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
