@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 from collections.abc import Sequence
@@ -15,6 +16,12 @@ from typing import Any
 DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL", "--")
 # A parent that died before the signal was asked for will never send it.
 _IF_PARENT_LIVES = 'test "$PPID" = "$0" || exit 1; exec "$@"'
+
+SYSTEM_FOLDERS = "/usr/bin:/usr/sbin:/sbin:/usr/local/sbin"  # which are not on the PATH of a plain user
+
+
+def find_program(name: str) -> str | None:
+    return shutil.which(name) or shutil.which(name, path=SYSTEM_FOLDERS)
 
 
 def tied(argv: Sequence[str]) -> list[str]:

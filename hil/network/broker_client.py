@@ -20,8 +20,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from hil.base.process import find_program
 from hil.network import mqtt_packets as mqtt
-from hil.network.process import Spawner, find_program, run_to_end
+from hil.network.process import Spawner, run_to_end
 
 UPTIME = "$SYS/broker/uptime"  # reported each time, the others only where they have changed
 DROPPED = "$SYS/broker/publish/messages/dropped"

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hil.base.errors import RigError
-from hil.base.process import how_ended, proc_stat
+from hil.base.process import SYSTEM_FOLDERS, find_program, how_ended, proc_stat
 from hil.network.lifeline import Lifeline
-from hil.network.process import SYSTEM_FOLDERS, Process, Spawner, find_program
+from hil.network.process import Process, Spawner
 
 PROGRAM = "dumpcap"
 START_TIMEOUT_S = 10.0

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from hil.base.errors import HilError, RigError
-from hil.base.process import tied
+from hil.base.process import find_program, tied
 from hil.network.helper import HelperProcess, helper_for
 
 
@@ -76,11 +76,6 @@ def watch_pauses(tell: Callable[[int, int], object]) -> None:
 
 
 END_TIMEOUT_S = 5.0
-SYSTEM_FOLDERS = "/usr/bin:/usr/sbin:/sbin:/usr/local/sbin"  # which are not on the PATH of a plain user
-
-
-def find_program(name: str) -> str | None:
-    return shutil.which(name) or shutil.which(name, path=SYSTEM_FOLDERS)
 
 
 def system_program(name: str, package: str, attempt: str) -> str:

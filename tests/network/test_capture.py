@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from hil.base import process
 from hil.base.errors import RigError
 from hil.network import capture as capture_module
-from hil.network import process
 from hil.network.capture import Capture, CaptureCounts
 from hil.network.dissect.iperf_datagrams import read_datagrams
 from hil.network.dissect.tshark import read_fields

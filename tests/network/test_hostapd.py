@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from hil.base.errors import ConfigError, RigError
+from hil.base.process import SYSTEM_FOLDERS
 from hil.boards.rack.access_point import BAND_2, BAND_5, AccessPoint, Radio
 from hil.network import access_point, hostapd
 from hil.network.access_point import ExternalAccessPoint, driven_access_point, lease_part
 from hil.network.hostapd import Hostapd, check_hostapd, configuration, explain
-from hil.network.process import SYSTEM_FOLDERS, LocalSpawner
+from hil.network.process import LocalSpawner
 from tests.lab import wait_for
 
 POINT = AccessPoint("hostapd", ssid="hil lab", interface="wlan-hil", radio=Radio("CH", 6))

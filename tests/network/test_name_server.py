@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 
 from hil.base.errors import RigError
+from hil.base.process import SYSTEM_FOLDERS
 from hil.boards.rack import load_rack
 from hil.boards.rack.access_point import Dhcp
 from hil.boards.rack.network import Network
 from hil.network.name_server import PEER_NAME, NameServer, leases_of
-from hil.network.process import SYSTEM_FOLDERS, LocalSpawner
+from hil.network.process import LocalSpawner
 from hil.virtual.virtual_rack import VirtualRack
 from tests.boards.rack_tools import start_rack
 from tests.lab import ROOT

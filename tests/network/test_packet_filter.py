@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from hil.base import process
 from hil.base.errors import RigError
-from hil.network import process
 from hil.network.capture import Capture
 from hil.network.dissect.tshark import read_fields
 from hil.network.packet_filter import Dropped, PacketFilter

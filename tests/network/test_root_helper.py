@@ -19,13 +19,14 @@ from pathlib import Path
 import pytest
 
 from hil.base.errors import RigError
+from hil.base.process import SYSTEM_FOLDERS
 from hil.boards.rack.access_point import AccessPoint, Dhcp, Radio
 from hil.network import root_helper
 from hil.network.capture import Capture
 from hil.network.hostapd import LOOKS, Hostapd, run_iw
 from hil.network.name_server import Leases, NameServer
 from hil.network.packet_filter import PacketFilter
-from hil.network.process import SYSTEM_FOLDERS, LocalSpawner, Process
+from hil.network.process import LocalSpawner, Process
 from hil.network.root_helper import Rack, Refused, check
 from hil.network.shaping import IFB, commands_for
 from hil.virtual.air.profile import Impairment

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import shutil
 import socket
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from hil.base.errors import HilError
 from hil.base.finding import Finding
+from hil.base.process import find_program
 from hil.base.secret import secret, way_out
 from hil.boards.current import check_meter
 from hil.boards.flash.identify import check_identity, identify
@@ -47,19 +47,13 @@ def check_rack(rack: Rack, lock_dir: Path, *, served: Mapping[str, int]) -> list
 
 
 def _check_broker() -> Finding:
-    path = _find_program("mosquitto")
+    path = find_program("mosquitto")
     if path:
         return Finding("broker", ok=True, sentence=f"{path} is there")
     return Finding("broker", ok=False, sentence="mosquitto is not installed.", mend=_INSTALL_BROKER)
 
 
 _INSTALL_BROKER = "sudo apt install mosquitto; `hil doctor` lists all that this host lacks."
-
-
-def _find_program(name: str) -> str | None:
-    return shutil.which(
-        name, path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"])
-    )
 
 
 def _check_network(rack: Rack) -> Iterator[Finding]:
@@ -216,7 +210,7 @@ def _check_power(board: Board) -> Iterator[Finding]:
 
 
 def _check_switch_program(board: Board, program: str) -> Finding:
-    if _find_program(program):
+    if find_program(program):
         return Finding(board.id, ok=True, sentence=f"power switch {program} is there; --power proves it")
     return Finding(
         board.id,

@@ -48,7 +48,7 @@ class Power:
 NO_POWER = Power("none")
 
 
-def read_power(node: Node | None) -> Power:
+def read_power(node: Node | None, *, whole_hub: bool = False) -> Power:
     """Read the section; without one there is no switch. Raises ConfigError."""
     if node is None:
         return NO_POWER
@@ -61,7 +61,7 @@ def read_power(node: Node | None) -> Power:
     if kind == "command":
         return Power(kind, _read_command(node), timeout_s, off_time_s=off_time_s)
     if kind == "uhubctl":
-        port = node.integer("port", minimum=1, maximum=14)
+        port = 0 if whole_hub else node.integer("port", minimum=1, maximum=14)
         location = _read_location(node)
         return Power(kind, timeout_s=timeout_s, location=location, port=port, off_time_s=off_time_s)
     first = 1 if kind == "tasmota" else 0
@@ -79,11 +79,8 @@ def read_hub(node: Node | None) -> Power | None:
     """Read what switches the whole hub that a board hangs on, None where nothing does. Raises ConfigError."""
     if node is None:
         return None
-    if node.choice("type", ("uhubctl", "command")) == "uhubctl":
-        timeout_s = node.quantity("timeout", "s", default=20.0, minimum=1.0, maximum=300.0)
-        off_time_s = node.quantity("off_time", "s", default=OFF_TIME_S, minimum=0.5, maximum=60.0)
-        return Power("uhubctl", location=_read_location(node), timeout_s=timeout_s, off_time_s=off_time_s)
-    return read_power(node)
+    node.choice("type", ("uhubctl", "command"))
+    return read_power(node, whole_hub=True)
 
 
 def _read_command(node: Node) -> str:
