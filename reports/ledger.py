@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hil.model import RunRecord, Verdict
-from hil.network.ledger.files import LEDGER_FILE, Counts, counts_of, sentence_of, total_of
+from hil.network.ledger.files import LEDGER_FILE, LedgerCounts, counts_of, sentence_of, total_of
 from hil.reports.names import place
 
 GROUP = "peer"
@@ -75,12 +75,12 @@ def _plants(records: list[RunRecord]) -> bool:
     return records[0].parameters.get("fault", "none") != "none"
 
 
-def _ledgers(records: Iterable[RunRecord]) -> list[Counts]:
+def _ledgers(records: Iterable[RunRecord]) -> list[LedgerCounts]:
     found = (counts_of(record.environment.get(GROUP, {})) for record in records)
     return [counts for counts in found if counts]
 
 
-def _total(records: Iterable[RunRecord]) -> Counts | None:
+def _total(records: Iterable[RunRecord]) -> LedgerCounts | None:
     found = _ledgers(records)
     return total_of(found) if found else None
 

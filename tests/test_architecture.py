@@ -18,7 +18,7 @@ from hil.gate.judging import judge
 from hil.metrics.evaluation import estimate
 from hil.metrics.values import row_values
 from hil.model import Case, RunRecord, Series
-from hil.network.peers.companion import Outcome
+from hil.network.peers.companion import Observed
 from hil.reports import rows
 from hil.run.interfaces import Boot
 from hil.run.lab_rig import LabRig
@@ -95,7 +95,7 @@ def recorded(run: RunDirectory, case: Case, series: Series) -> RunRecord:
     nothing = cast("Any", SimpleNamespace(environment=lambda _board: {}, check=lambda _board: None))
     rig = LabRig(rack, run, "r", {}, nothing, nothing, nothing, run.path)
     boot = Boot(Image("virtual-esp32"), "candidate", 0)
-    return rig.record(rack.boards[0], boot, case, Outcome(series, {}), "2026-01-01T00:00:00Z")
+    return rig.record(rack.boards[0], boot, case, Observed(series, {}), "2026-01-01T00:00:00Z")
 
 
 def test_a_sample_is_the_same_at_every_step(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from hil.boards.firmware.product.build import build_product
 from hil.boards.rack import load_rack
 from hil.metrics.stats import quantile
 from hil.model import Case, Series
-from hil.probe.peers import Broker, Message
+from hil.probe.peers import BrokerSession, Message
 from tools.bench.workbench import RACK_FILE, workbench
 
 EXAMPLES = PROJECT_ROOT / "examples"
@@ -106,7 +106,7 @@ def measure(parameters: Mapping[str, int]) -> tuple[list[Row], list[float]]:
     seen, lateness = Seen(), Lateness()
     with workbench(build_dir=node(), log=seen.line, profile="lab") as bench:
         topic = f"sensors/{bench.board.mac.replace(':', '').lower()}/reading"
-        client = Broker(bench.rack, bench.broker, topic, bench.folder, bench.board.id, None)
+        client = BrokerSession(bench.rack, bench.broker, topic, bench.folder, bench.board.id, None)
         lateness.start()
         try:
             series = bench.session.run_case(Case("reading_published", parameters), timeout_s=120.0)

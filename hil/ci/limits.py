@@ -28,7 +28,7 @@ _MOST_FILES, _MOST_FILE_BYTES = 200, 1024 * 1024
 
 
 @dataclass(frozen=True)
-class Place:
+class LimitPlace:
     """Where a repository has its limits and the file of its virtual rack, as paths from its top.
 
     A ``project`` of a team's has limits of its own beside the tool's; the tool has its own alone.
@@ -39,11 +39,11 @@ class Place:
     project: bool = False
 
 
-def place_of(thresholds: Path) -> Place:
+def place_of(thresholds: Path) -> LimitPlace:
     """Return the place of limits in ``thresholds``: of a project …/hil/thresholds, a path from the top."""
     if thresholds.parent.name != "hil":
-        return Place()
-    return Place(thresholds.as_posix(), (thresholds.parent / "rack.yaml").as_posix(), project=True)
+        return LimitPlace()
+    return LimitPlace(thresholds.as_posix(), (thresholds.parent / "rack.yaml").as_posix(), project=True)
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def limits_that_count(thresholds: Path, repository: Path, base: str) -> Counting
         return replace(counting, unread=(*counting.unread, why))
 
 
-def limits_at(repository: Path, commit: str, place: Place) -> ByBench:
+def limits_at(repository: Path, commit: str, place: LimitPlace) -> ByBench:
     """Return the limits that a repository had at a commit; of a project that has none yet the tool's.
 
     Raises:

@@ -53,7 +53,7 @@ class CaseFigures(_Stored, frozen=True):
     metrics: Mapping[str, Figure]
 
 
-class BoardRun(_Stored, frozen=True):
+class BoardInRun(_Stored, frozen=True):
     """A board's part in one run. ``faults`` counts by owner; ``first_fault`` is the first one's sentence, the
     rig's before others'.
 
@@ -74,7 +74,7 @@ class BoardRun(_Stored, frozen=True):
 class Health(_Stored, frozen=True):
     """What a run says of its rack; ``faults`` and ``first_fault`` are of no board in particular."""
 
-    boards: tuple[BoardRun, ...] = ()
+    boards: tuple[BoardInRun, ...] = ()
     faults: Mapping[str, int] = {}
     first_fault: str = ""
 

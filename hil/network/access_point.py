@@ -35,7 +35,7 @@ from hil.boards.rack.access_point import PASSWORD_CHARACTERS, AccessPoint
 from hil.model import Scalar
 from hil.network.hostapd import Hostapd, check_hostapd
 from hil.network.process import Spawner, run_to_end
-from hil.network.radio import Look, read_iw
+from hil.network.radio import RadioLook, read_iw
 
 ANY_SSID = "virtual"  # where a virtual rack file names no network, this one is as good as each
 _KEY = re.compile(r"[0-9A-Fa-f]{64}")  # IEEE 802.11: in place of a password
@@ -130,7 +130,7 @@ class DrivenAccessPoint(Protocol):
     def check(self) -> None:
         """Raise RigError where it is gone."""
 
-    def look(self) -> Look:
+    def look(self) -> RadioLook:
         """Return what its radio says now. Never raises."""
 
     def stop(self) -> None:
@@ -162,11 +162,11 @@ class CommandedAccessPoint:
     def check(self) -> None:
         """Nobody here knows."""
 
-    def look(self) -> Look:
+    def look(self) -> RadioLook:
         try:
             return read_iw(self._run("station") + self._run("survey"))
         except HilError as error:
-            return Look(error=error.sentence)
+            return RadioLook(error=error.sentence)
 
     def stop(self) -> None:
         with suppress(HilError):

@@ -14,7 +14,7 @@ from hil.base.finding import Finding
 from hil.base.process import how_ended
 from hil.boards.rack.access_point import AccessPoint, Radio
 from hil.network.process import LocalSpawner, Process, Spawner, end_process, run_to_end, system_program
-from hil.network.radio import Look, read_iw
+from hil.network.radio import RadioLook, read_iw
 
 START_TIMEOUT_S = 30.0
 RADAR_TIMEOUT_S = 660.0  # on channels that weather radars use, ten minutes are listened first
@@ -82,12 +82,12 @@ class Hostapd:
             next_step="read its log, then start the run again.",
         )
 
-    def look(self) -> Look:
+    def look(self) -> RadioLook:
         """Return what the radio says now. Never raises: a figure less is no reason to lose a case."""
         try:
             said = "".join(self._iw("dev", self.interface, *words) for words in LOOKS)
         except HilError as error:
-            return Look(error=error.sentence)
+            return RadioLook(error=error.sentence)
         return read_iw(said)
 
     def stop(self) -> None:

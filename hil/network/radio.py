@@ -42,7 +42,7 @@ _CHANNEL = re.compile(r"channel (\d+) \((\d+)[.\d]* MHz\), width: (\d+) MHz")
 
 
 @dataclass(frozen=True)
-class Look:
+class RadioLook:
     """One look at the radio: ``info`` of the interface, ``stations`` by MAC address, the channel in use."""
 
     info: Facts = field(default_factory=dict)
@@ -51,7 +51,7 @@ class Look:
     error: str = ""
 
 
-def read_iw(text: str) -> Look:
+def read_iw(text: str) -> RadioLook:
     """Read what iw printed. What a driver does not say is not there."""
     info: dict[str, int | float] = {}
     stations: dict[str, Facts] = {}
@@ -63,7 +63,7 @@ def read_iw(text: str) -> Look:
             stations[head.split()[1].lower()] = _read_station(lines)
         elif head.startswith("Survey data ") and any("[in use]" in line for line in lines):
             survey |= _read_survey(lines)
-    return Look(info, stations, survey)
+    return RadioLook(info, stations, survey)
 
 
 def _blocks(text: str) -> list[tuple[str, list[str]]]:
@@ -118,7 +118,7 @@ def _labelled(lines: list[str]) -> list[tuple[str, float]]:
     return found
 
 
-def changes(before: Look, after: Look, mac: str) -> Mapping[str, Scalar]:
+def changes(before: RadioLook, after: RadioLook, mac: str) -> Mapping[str, Scalar]:
     """Return what a record says of the radio while something was measured: a board's own figures, and the
     channel's. ``tx`` is from the access point to the board.
 

@@ -42,11 +42,11 @@ END_TIMEOUT_S = 3.0
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL, signal.SIGHUP)
 
 
-class Refused(Exception):  # noqa: N818 (an answer)
+class RequestRefused(Exception):  # noqa: N818 (an answer)
     """What is asked for is not among what this program does; the text says why."""
 
 
-class Rack(NamedTuple):
+class HelperRack(NamedTuple):
     """What the rack file says: the interfaces, the host's address for boards, and the addresses that it gives
     out ("" where it gives none)."""
 
@@ -136,30 +136,30 @@ _DNSMASQ_RECORD = re.compile(
 _IW = (("info",), ("station", "dump"), ("survey", "dump"))
 
 
-def check_tc(argv: Sequence[str], rack: Rack) -> None:
+def check_tc(argv: Sequence[str], rack: HelperRack) -> None:
     """tc at interfaces of the rack, with words and numbers of the disciplines that shape."""
     names = [after for word, after in itertools.pairwise(argv) if word == "dev"]
     if not names:
-        raise Refused("tc without an interface: dev NAME")
+        raise RequestRefused("tc without an interface: dev NAME")
     for name in names:
         _check_interface(name, rack, IFB)
     for word in (word for word in argv[1:] if word not in ("-s", "-j")):
         if word not in _TC_WORDS and word not in names and not _TC_NUMBER.fullmatch(word):
-            raise Refused(f"tc with {word!r}")
+            raise RequestRefused(f"tc with {word!r}")
 
 
-def check_ip(argv: Sequence[str], rack: Rack) -> None:
+def check_ip(argv: Sequence[str], rack: HelperRack) -> None:
     """Ip that makes and takes away the one interface of hil's own, or looks at one of the rack."""
     words = tuple(argv[2:])
     if len(argv) < 3 or argv[1] != "link":
-        raise Refused(f"ip with {' '.join(argv[1:])[:40]!r}")
+        raise RequestRefused(f"ip with {' '.join(argv[1:])[:40]!r}")
     if words[:2] == ("show", "dev"):
         _check_interface(" ".join(words[2:]), rack)
     elif words not in _IP:
-        raise Refused(f"ip with {' '.join(argv[1:])[:40]!r}")
+        raise RequestRefused(f"ip with {' '.join(argv[1:])[:40]!r}")
 
 
-def check_dumpcap(argv: Sequence[str], rack: Rack) -> None:
+def check_dumpcap(argv: Sequence[str], rack: HelperRack) -> None:
     """Dumpcap on interfaces of the rack, to the file that came along and to no other."""
     words = iter(argv[1:])
     for word in words:
@@ -167,31 +167,31 @@ def check_dumpcap(argv: Sequence[str], rack: Rack) -> None:
             _check_interface(next(words, ""), rack)
         elif word == "-w":
             if next(words, "") != "-":
-                raise Refused("dumpcap that writes another file than the one that came along")
+                raise RequestRefused("dumpcap that writes another file than the one that came along")
         elif word in _DUMPCAP_VALUES:
             next(words, "")
         elif word not in _DUMPCAP_FLAGS:
-            raise Refused(f"dumpcap with {word!r}")
+            raise RequestRefused(f"dumpcap with {word!r}")
     if "-i" not in argv or "-w" not in argv:
-        raise Refused("dumpcap without an interface, or without a file")
+        raise RequestRefused("dumpcap without an interface, or without a file")
 
 
-def check_nft(argv: Sequence[str], rack: Rack) -> None:
+def check_nft(argv: Sequence[str], rack: HelperRack) -> None:
     """Nft with one text of rules at interfaces of the rack, in tables of hil's."""
     if len(argv) != 2:
-        raise Refused("nft with other than one text of rules")
+        raise RequestRefused("nft with other than one text of rules")
     for line in argv[1].splitlines():
         found = next((match for pattern in _NFT_LINES if (match := pattern.fullmatch(line.strip()))), None)
         if found is None:
-            raise Refused(f"nft with {line.strip()[:80]!r}")
+            raise RequestRefused(f"nft with {line.strip()[:80]!r}")
         if name := found.groupdict().get("interface"):
             _check_interface(name, rack)
 
 
-def hostapd_file(argv: Sequence[str], rack: Rack, asked: str) -> str:
+def hostapd_file(argv: Sequence[str], rack: HelperRack, asked: str) -> str:
     """Return the file for hostapd: the settings that are asked for, of known keys and values."""
     if list(argv) != ["hostapd", "FILE"]:
-        raise Refused("hostapd with more than its file")
+        raise RequestRefused("hostapd with more than its file")
     settings = _settings(asked)
     _check_interface(settings.get("interface", ""), rack)
     return "".join(f"{key}={settings[key]}\n" for key in _HOSTAPD if key in settings)
@@ -202,29 +202,29 @@ def _settings(asked: str) -> Mapping[str, str]:
     for line in filter(None, asked.split("\n")):
         key, _, value = line.partition("=")
         if key not in _HOSTAPD or key in settings:
-            raise Refused(f"hostapd with {key[:40]!r}")
+            raise RequestRefused(f"hostapd with {key[:40]!r}")
         if not re.fullmatch(_HOSTAPD[key], value) or not value.isprintable():
-            raise Refused(f"hostapd with another {key} than {_HOSTAPD[key]}")
+            raise RequestRefused(f"hostapd with another {key} than {_HOSTAPD[key]}")
         settings[key] = value
     return settings
 
 
-def check_dnsmasq(argv: Sequence[str], rack: Rack) -> None:
+def check_dnsmasq(argv: Sequence[str], rack: HelperRack) -> None:
     """Dnsmasq in the foreground, at interfaces of the rack alone, that starts no script and reads no file."""
     if missing := _DNSMASQ_ALWAYS.difference(argv):
-        raise Refused(f"dnsmasq without {min(missing)}")
+        raise RequestRefused(f"dnsmasq without {min(missing)}")
     if not any(word.startswith("--interface=") for word in argv):
-        raise Refused("dnsmasq without --interface")
+        raise RequestRefused("dnsmasq without --interface")
     for word in argv[1:]:
         option, _, value = word.partition("=")
         if option == "--interface":
             _check_interface(value, rack)
         elif option == "--dhcp-range" and value != rack.dhcp_range:
-            raise Refused("dnsmasq with other addresses to give out than those of the rack file")
+            raise RequestRefused("dnsmasq with other addresses to give out than those of the rack file")
         elif option == "--listen-address" and value != rack.address:
-            raise Refused(f"dnsmasq at {value[:40]!r}, which is not the rack file's host.address")
+            raise RequestRefused(f"dnsmasq at {value[:40]!r}, which is not the rack file's host.address")
         elif not _is_known(word, option):
-            raise Refused(f"dnsmasq with {word[:60]!r}")
+            raise RequestRefused(f"dnsmasq with {word[:60]!r}")
 
 
 def _is_known(word: str, option: str) -> bool:
@@ -236,25 +236,25 @@ def _is_known(word: str, option: str) -> bool:
     )
 
 
-def check_iw(argv: Sequence[str], rack: Rack) -> None:
+def check_iw(argv: Sequence[str], rack: HelperRack) -> None:
     """Iw that looks at an interface of the rack, or sets what it sends with."""
     if tuple(argv[1:]) == ("reg", "get"):
         return
     if len(argv) < 4 or argv[1] != "dev":
-        raise Refused("iw without an interface")
+        raise RequestRefused("iw without an interface")
     _check_interface(argv[2], rack)
     words = tuple(argv[3:])
     power = words[:3] == ("set", "txpower", "fixed") and len(words) == 4 and words[3].isdigit()
     if words not in _IW and not power:
-        raise Refused(f"iw with {' '.join(words)[:40]!r}")
+        raise RequestRefused(f"iw with {' '.join(words)[:40]!r}")
 
 
-def _check_interface(name: str, rack: Rack, *own: str) -> None:
+def _check_interface(name: str, rack: HelperRack, *own: str) -> None:
     if name not in (*rack.interfaces, *own):
-        raise Refused(f"the interface {name[:20]!r}, which the rack file does not name")
+        raise RequestRefused(f"the interface {name[:20]!r}, which the rack file does not name")
 
 
-CHECKS: dict[str, Callable[[Sequence[str], Rack], None]] = {
+CHECKS: dict[str, Callable[[Sequence[str], HelperRack], None]] = {
     "tc": check_tc,
     "dumpcap": check_dumpcap,
     "nft": check_nft,
@@ -265,21 +265,21 @@ CHECKS: dict[str, Callable[[Sequence[str], Rack], None]] = {
 PROGRAMS = (*CHECKS, "hostapd")
 
 
-def check(argv: Sequence[str], asked: str, rack: Rack) -> str:
+def check(argv: Sequence[str], asked: str, rack: HelperRack) -> str:
     """Check a request: ``argv[0]`` names a program, ``asked`` is for hostapd's file, else "".
 
     Returns the file to write. Raises Refused.
     """
     if not argv or argv[0] not in PROGRAMS:
-        raise Refused(
+        raise RequestRefused(
             f"{argv[0][:40]!r}: it starts {', '.join(PROGRAMS)}" if argv else "a request for nothing"
         )
     if not all(letter.isprintable() or letter == "\n" for word in argv for letter in word):
-        raise Refused("a word with a control character")
+        raise RequestRefused("a word with a control character")
     if argv[0] == "hostapd":
         return hostapd_file(argv, rack, asked)
     if asked:
-        raise Refused(f"a file for {argv[0]}")
+        raise RequestRefused(f"a file for {argv[0]}")
     CHECKS[argv[0]](argv, rack)
     return ""
 
@@ -289,20 +289,20 @@ def main() -> None:
     connection = socket.socket(fileno=os.dup(0))
     try:
         serve(connection, read_rack(Path(sys.argv[1])))
-    except (Refused, OSError, ValueError, LookupError) as error:
+    except (RequestRefused, OSError, ValueError, LookupError) as error:
         _answer(connection, {"refused": str(error)})
 
 
-def read_rack(path: Path) -> Rack:
+def read_rack(path: Path) -> HelperRack:
     """Return what the rack file says. Raises OSError, ValueError, LookupError."""
     found = json.loads(path.read_text(encoding="utf-8"))
     interfaces = found["interfaces"]
     if not isinstance(interfaces, list) or not all(isinstance(name, str) for name in interfaces):
         raise ValueError(f"{path}: interfaces is no list of names")
-    return Rack(tuple(interfaces), str(found["address"]), str(found["dhcp_range"]))
+    return HelperRack(tuple(interfaces), str(found["address"]), str(found["dhcp_range"]))
 
 
-def serve(connection: socket.socket, rack: Rack) -> None:
+def serve(connection: socket.socket, rack: HelperRack) -> None:
     """Start what the connection asks for, and see it through. Raises Refused, OSError, ValueError."""
     request, output = receive(connection)
     argv, asked = request.get("argv"), request.get("file", "")
@@ -311,11 +311,11 @@ def serve(connection: socket.socket, rack: Rack) -> None:
         or not all(isinstance(word, str) for word in argv)
         or not isinstance(asked, str)
     ):
-        raise Refused("a request of another shape")
+        raise RequestRefused("a request of another shape")
     content = check(argv, asked, rack)
     program = shutil.which(argv[0], path=FOLDERS)
     if program is None:
-        raise Refused(f"{argv[0]}, which is not installed on this host")
+        raise RequestRefused(f"{argv[0]}, which is not installed on this host")
     with tempfile.TemporaryDirectory(prefix="hil-helper-") as folder:
         words = argv[1:]
         if content:

@@ -27,7 +27,7 @@ RESPONSE, FLUSH = 0x8400, 0x8000
 
 
 @dataclass(frozen=True)
-class Broker:
+class AnnouncedBroker:
     """What is offered: ``name`` without ``.local`` is the host's and the service's."""
 
     name: str
@@ -111,7 +111,7 @@ def questions(message: bytes) -> list[tuple[str, int]]:
     return found
 
 
-def answer(message: bytes, broker: Broker, *, plain: bool) -> bytes:
+def answer(message: bytes, broker: AnnouncedBroker, *, plain: bool) -> bytes:
     """Return the response to a query, empty where there is none."""
     try:
         asked = questions(message)
@@ -156,7 +156,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--lines", type=Path, required=True)
     arguments = parser.parse_args(argv)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    broker = Broker(arguments.name, arguments.address, arguments.port)
+    broker = AnnouncedBroker(arguments.name, arguments.address, arguments.port)
     with LineWriter(arguments.lines) as lines, open_socket(arguments.address) as served:
         lines.write(READY)
         while True:

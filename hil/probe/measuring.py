@@ -19,7 +19,7 @@ from hil.base.errors import ConfigError, FirmwareError
 from hil.model import Scalar
 from hil.probe.console import Line, ProductConsole
 from hil.probe.matching import Event, Matching, Row
-from hil.probe.peers import Broker, Message, Server
+from hil.probe.peers import BrokerSession, Message, Server
 from hil.probe.probe_file import KEY, Arrivals, Between, Boot, Download, Field, Pattern, Request, Values
 from hil.probe.sequences import Counting
 from hil.session.console import printable
@@ -220,7 +220,7 @@ def measure_boot(console: ProductConsole, spec: Boot, case: Case) -> Columns:
     return {"began_us": (0,), "done_us": (done_us,), "outcome": (TIMED_OUT if late else OK,)}
 
 
-def measure_arrivals(console: ProductConsole, broker: Broker, spec: Arrivals, case: Case) -> Columns:
+def measure_arrivals(console: ProductConsole, broker: BrokerSession, spec: Arrivals, case: Case) -> Columns:
     """Return a row for each sequence number behind the first that came, in their order; lost ones too.
 
     The first one is where intervals and times begin. Numbers go on where the product's counter wraps.
@@ -391,7 +391,7 @@ def _drain(console: ProductConsole, deadline: float) -> None:
         pass
 
 
-def measure_requests(console: ProductConsole, broker: Broker, spec: Request, case: Case) -> Columns:
+def measure_requests(console: ProductConsole, broker: BrokerSession, spec: Request, case: Case) -> Columns:
     """Return a row for each request that the host published at its time, answered or not.
 
     The broker's client paces them by the host's clock, and waits for no answer before the next one.
@@ -434,7 +434,7 @@ def measure_requests(console: ProductConsole, broker: Broker, spec: Request, cas
 
 
 def measure_download(
-    console: ProductConsole, broker: Broker, server: Server, spec: Download, case: Case
+    console: ProductConsole, broker: BrokerSession, server: Server, spec: Download, case: Case
 ) -> Columns:
     """Return one row: from the request to fetch to the last byte that the rack's server handed over.
 

@@ -62,7 +62,7 @@ class Asking:
     interval_us: int
 
 
-class Broker:
+class BrokerSession:
     """A client at the rack's broker. ``folder`` takes its lines; end it by stop()."""
 
     def __init__(

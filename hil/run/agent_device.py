@@ -12,7 +12,7 @@ from hil.base.errors import HilError
 from hil.boards.current import Meters, Sampling
 from hil.boards.rack import Board
 from hil.model import Case, Series
-from hil.network.peers.companion import Companion, Outcome
+from hil.network.peers.companion import Companion, Observed
 from hil.run.board_images import check_image
 from hil.run.companions import Companions
 from hil.run.network import RunNetwork
@@ -54,7 +54,7 @@ class AgentDevice:
         if hello:
             check_image(self._board, self._built_sha256, hello.firmware_sha256)
 
-    def measure(self, case: Case, *, timeout_s: float) -> Outcome:
+    def measure(self, case: Case, *, timeout_s: float) -> Observed:
         """Run the case with its companion. What broke on the host explains a failed case: it goes first."""
         try:
             with (
@@ -86,14 +86,14 @@ class AgentDevice:
                 self._session.abort()
             return None, str(error)
 
-    def _metered(self, case: Case, companion: Companion, timeout_s: float) -> Outcome:
+    def _metered(self, case: Case, companion: Companion, timeout_s: float) -> Observed:
         """Run the case with a meter in the board's supply sampling beside it, where there is one."""
         with self._meters.beside(self._board, case) as sampling:
             outcome = self._measure(case, companion, timeout_s, sampling)
             sampling.series = outcome.series
         return replace(outcome, current=sampling.facts)
 
-    def _measure(self, case: Case, companion: Companion, timeout_s: float, sampling: Sampling) -> Outcome:
+    def _measure(self, case: Case, companion: Companion, timeout_s: float, sampling: Sampling) -> Observed:
         def note(said: Note) -> None:
             sampling.note(said, time.monotonic())
             companion.note(said)

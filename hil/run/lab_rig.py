@@ -26,7 +26,7 @@ from hil.boards.power import await_port, switch_power
 from hil.boards.rack import Board, Rack
 from hil.metrics.metric import CURRENT
 from hil.model import Case, Entry, Role, Rung, RunRecord, Scalar
-from hil.network.peers.companion import Outcome
+from hil.network.peers.companion import Observed
 from hil.probe.console import ProductConsole
 from hil.probe.given import with_nvs
 from hil.probe.probe_file import Probe
@@ -261,7 +261,7 @@ class LabRig:
     def erase(self, board: Board, *, stop: threading.Event) -> None:
         self._images.erase(self._network.at_its_port(board), stop=stop)
 
-    def record(self, board: Board, boot: Boot, case: Case, outcome: Outcome, started_utc: str) -> RunRecord:
+    def record(self, board: Board, boot: Boot, case: Case, outcome: Observed, started_utc: str) -> RunRecord:
         series = outcome.series
         peer = {"peer": outcome.environment} if outcome.environment else {}
         trace = self._keep_trace(board, boot.index, case, outcome)
@@ -300,7 +300,7 @@ class LabRig:
         )
 
     def _keep_trace(
-        self, board: Board, boot_index: int, case: Case, outcome: Outcome
+        self, board: Board, boot_index: int, case: Case, outcome: Observed
     ) -> Mapping[str, Scalar]:
         """Write the trace into the run's folder; return what the record says of it, {} without one."""
         if outcome.trace is None:

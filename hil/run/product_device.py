@@ -21,11 +21,11 @@ from hil.boards.firmware.build_folder import app_image
 from hil.boards.firmware.selection import description_of
 from hil.boards.rack import Board
 from hil.model import Case, Scalar, Series
-from hil.network.peers.companion import Outcome, Place
+from hil.network.peers.companion import Observed, Place
 from hil.probe import measuring
 from hil.probe.console import ProductConsole
 from hil.probe.measuring import Columns
-from hil.probe.peers import Asking, Broker, Server
+from hil.probe.peers import Asking, BrokerSession, Server
 from hil.probe.probe_file import Arrivals, Between, Boot, Download, Probe, Request, Values
 
 CLOCK = "host"
@@ -105,7 +105,7 @@ class ProductDevice:
             told = told or bool(found and wanted.strip("0"))
         return told
 
-    def measure(self, case: Case, *, timeout_s: float) -> Outcome:
+    def measure(self, case: Case, *, timeout_s: float) -> Observed:
         """Watch the product until the case has its rows. Raises HilError."""
         del timeout_s  # a probe's parameters say how long it watches
         probe = self.probes[case.bench]
@@ -118,7 +118,7 @@ class ProductDevice:
             raise
         self.check()
         self._check_proven()
-        return Outcome(series, self._facts(probe), current=sampling.facts)
+        return Observed(series, self._facts(probe), current=sampling.facts)
 
     def _measured(self, probe: Probe, case: Case) -> Series:
         began = time.monotonic()
@@ -168,8 +168,8 @@ class ProductDevice:
         return Asking(filled(topic, self.words), filled(payload, self.words), count, interval_us)
 
     @contextmanager
-    def _broker(self, place: Place, topic: str, asking: Asking | None = None) -> Iterator[Broker]:
-        broker = Broker(place.spawner, place.broker, topic, place.folder, self.board.id, asking)
+    def _broker(self, place: Place, topic: str, asking: Asking | None = None) -> Iterator[BrokerSession]:
+        broker = BrokerSession(place.spawner, place.broker, topic, place.folder, self.board.id, asking)
         try:
             yield broker
         finally:

@@ -27,7 +27,7 @@ class Elapsed:
         return f"{self.board_s:.1f} s while the host's went {self.host_s:.1f} s"
 
 
-class Pace:
+class ClockPace:
     """Sets the moments of a board's end lines beside the host's."""
 
     def __init__(self) -> None:

@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
 from hil.model import Case, Scalar, Series
 from hil.session.board_link import BoardLink
-from hil.session.pace import Elapsed, Pace
+from hil.session.pace import ClockPace, Elapsed
 from hil.wire import Begin, Data, End, Message, Note, Reply
 from hil.wire.packing import unpack_columns
 
 
 @dataclass(frozen=True)
-class Burst:
+class ReceivedBurst:
     """One transfer, complete and checked."""
 
     begin: Begin
@@ -77,7 +77,7 @@ class Transfer:
     def lines_received(self) -> int:
         return len(self._blocks) + (self._begin is not None) + (self._end is not None)
 
-    def burst(self) -> Burst:
+    def burst(self) -> ReceivedBurst:
         """Check and unpack a complete transfer.
 
         Raises:
@@ -95,7 +95,7 @@ class Transfer:
             columns = unpack_columns(packed, columns=len(begin.columns), rows=begin.rows)
         except ValueError as error:
             raise FirmwareError(f"Transfer {self.transfer} does not unpack: {error}.") from error
-        return Burst(begin=begin, end=end, columns=columns)
+        return ReceivedBurst(begin=begin, end=end, columns=columns)
 
     def _check(self, left: object, right: object, what: str) -> None:
         if left != right:
@@ -112,7 +112,7 @@ def case_words(case: Case) -> list[str]:
     return [f"{key}={parameter_text(value)}" for key, value in sorted(case.parameters.items())]
 
 
-def merge(case: Case, bursts: Sequence[Burst]) -> Series:
+def merge(case: Case, bursts: Sequence[ReceivedBurst]) -> Series:
     """Join the bursts of a run to one series; of a device value that they all give, the last counts.
 
     Raises:
@@ -212,7 +212,7 @@ class Collector:
         self._command = command
         self._early: list[Begin | Data | End | Note] = []
         self._on_note: OnNote | None = None
-        self._pace = Pace()
+        self._pace = ClockPace()
 
     def start(self) -> None:
         """Forget the lines of earlier runs."""
@@ -231,7 +231,7 @@ class Collector:
         ``on_note`` is handed the run's notes, in order.
         """
         self._on_note = on_note
-        bursts: list[Burst] = []
+        bursts: list[ReceivedBurst] = []
         measured_s = 0.0
         stretches: list[tuple[float, float]] = []
         while not bursts or not bursts[-1].end.last:
@@ -274,7 +274,7 @@ class Collector:
             next_step="raise the case's timeout if it needs longer, or look for what it waits for.",
         )
 
-    def _complete(self, transfer: Transfer, case: Case) -> Burst:
+    def _complete(self, transfer: Transfer, case: Case) -> ReceivedBurst:
         """Collect a transfer that has started, acknowledge it, return it checked."""
         self._gather(transfer, case)
         burst = transfer.burst()

@@ -132,7 +132,7 @@ PORT_TIMEOUT_S = 2.0
 
 
 @dataclass
-class Owner:
+class RackOwner:
     """What keeps a started rack alive: its channel (closed: everything ends), lock and outermost process."""
 
     process: subprocess.Popen[bytes]
@@ -147,7 +147,7 @@ def start(
     air: Path,
     seed: int,
     board_command: BoardCommand | None,
-) -> tuple[Owner, list[VirtualBoardSpec]]:
+) -> tuple[RackOwner, list[VirtualBoardSpec]]:
     """Start the namespaces with everything in them. Raises RigError, ConfigError."""
     check_boards(boards)
     _check_machine(name)
@@ -166,7 +166,7 @@ def start(
     return owner, real
 
 
-def release(paths: RackPaths, owner: Owner, timeout_s: float) -> None:
+def release(paths: RackPaths, owner: RackOwner, timeout_s: float) -> None:
     """Cut the lifeline, wait for the namespaces to be gone, and tidy the folder."""
     owner.channel.close()
     try:
@@ -245,7 +245,7 @@ def _launch(
     plan: Mapping[str, Any],
     listeners: Sequence[socket.socket],
     lock_fd: int,
-) -> Owner:
+) -> RackOwner:
     """Start the supervisor and send it its plan with every descriptor.
 
     Only the channel is inherited: unshare stays in between, and what it inherited would stay open in it.
@@ -254,7 +254,7 @@ def _launch(
     control = stack.enter_context(unix_socket.listen(paths.air_socket))
     channel, inner = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with inner:
-        owner = Owner(_unshare(paths, inner.fileno()), channel, os.dup(lock_fd))
+        owner = RackOwner(_unshare(paths, inner.fileno()), channel, os.dup(lock_fd))
     try:
         fds = [lock_fd, server.fileno(), control.fileno(), *(listener.fileno() for listener in listeners)]
         with contextlib.suppress(BrokenPipeError):  # it has ended by now; its last words say why

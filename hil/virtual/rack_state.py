@@ -36,7 +36,7 @@ class VirtualBoardSpec:
 
 
 @dataclass(frozen=True)
-class Holder:
+class RackHolder:
     """Who keeps a rack: what rack.json holds while the rack lives. Ports are the real ones."""
 
     name: str
@@ -88,18 +88,18 @@ class RackPaths:
 
 def write_holder(paths: RackPaths, name: str, boards: Sequence[VirtualBoardSpec]) -> None:
     since = datetime.now(UTC).isoformat(timespec="seconds")
-    record = asdict(Holder(name, os.getpid(), since, tuple(boards)))
+    record = asdict(RackHolder(name, os.getpid(), since, tuple(boards)))
     part = paths.holder.with_suffix(".part")
     part.write_text(json.dumps(record))
     part.replace(paths.holder)
 
 
-def read_holder(paths: RackPaths) -> Holder | None:
+def read_holder(paths: RackPaths) -> RackHolder | None:
     """Return the holder's record, None where there is none or it is torn."""
     try:
         record = json.loads(paths.holder.read_text())
         boards = tuple(VirtualBoardSpec(**board) for board in record.pop("boards"))
-        return Holder(**record, boards=boards)
+        return RackHolder(**record, boards=boards)
     except (OSError, ValueError, TypeError, KeyError):
         return None
 
@@ -151,7 +151,7 @@ def retry_until(deadline_s: float, attempt: Callable[[], bool]) -> bool:
     return True
 
 
-def _held(name: str, holder: Holder | None) -> RigError:
+def _held(name: str, holder: RackHolder | None) -> RigError:
     who = f"process {holder.pid} since {holder.since}" if holder else "another process, which is starting it"
     step = f"wait for it, or end it: kill {holder.pid}." if holder else "try again in a moment."
     return RigError(f"Starting the virtual rack {name!r}: it is already kept up by {who}.", next_step=step)

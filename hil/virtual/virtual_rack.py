@@ -60,7 +60,11 @@ class VirtualRack:
     isolated = True  # its network is its own: fixed ports are free in it
 
     def __init__(
-        self, name: str, paths: RackPaths, boards: Sequence[VirtualBoardSpec], owner: rack_start.Owner | None
+        self,
+        name: str,
+        paths: RackPaths,
+        boards: Sequence[VirtualBoardSpec],
+        owner: rack_start.RackOwner | None,
     ) -> None:
         self.name = name
         self.boards = {board.id: board for board in boards}

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hil.base.errors import ConfigError, RigError
 from hil.boards.current import Meters, check_meter
-from hil.boards.current.ppk2 import Calibration, Decoder, Ppk2, find_port, regulator_set
+from hil.boards.current.ppk2 import Calibration, Ppk2, Ppk2Decoder, find_port, regulator_set
 from hil.boards.current.track import Meter, Spans, Track, drawn_in, joined
 from hil.boards.rack import Board, Power, load_rack
 from hil.boards.rack.check import check_rack
@@ -47,7 +47,7 @@ def series(stretches: tuple[tuple[float, float], ...], **columns: tuple[int, ...
 def decoded(amps: NDArray[np.float64], pieces: int = 1) -> NDArray[np.float64]:
     """Return the µA that are made of these currents, taken in pieces of any length."""
     data = encode(amps, 0, 3300)
-    decoder = Decoder(Calibration.parse(metadata(2, 3300).decode()), 3300)
+    decoder = Ppk2Decoder(Calibration.parse(metadata(2, 3300).decode()), 3300)
     cuts = [round(len(data) * part / pieces) for part in range(pieces + 1)]
     return np.concatenate([decoder.feed(data[a:b])[0] for a, b in pairwise(cuts)])
 
@@ -89,7 +89,7 @@ def test_the_voltage_is_told_in_whole_millivolts() -> None:
 def test_lost_samples_are_counted_by_their_counter() -> None:
     """The counter of six bits tells how many samples are missing between two, across pieces too."""
     data = encode(np.full(200, 1e-3), 0, 3300)
-    decoder = Decoder(Calibration.parse(""), 3300)
+    decoder = Ppk2Decoder(Calibration.parse(""), 3300)
     assert decoder.feed(data[: 4 * 100])[2].sum() == 0
     lost = decoder.feed(data[4 * 130 :])[2]
     assert (lost[0], lost.sum()) == (30, 30)

@@ -14,7 +14,7 @@ import pytest
 
 from hil.base.errors import ConfigError
 from hil.boards.firmware import app_image, partition_table
-from hil.boards.firmware.app_image import ChecksumError, Image, ImageError
+from hil.boards.firmware.app_image import AppImage, ChecksumError, ImageError
 from hil.boards.firmware.image import build_image_dir
 from hil.boards.firmware.partition_table import Partition, TableError
 from hil.boards.flash.tool import table_of, with_empty_nvs
@@ -38,7 +38,7 @@ def build(elf: Path, csv: Path, folder: Path, chip: str = "esp32") -> Path:
     return folder
 
 
-def read(data: bytes) -> Image:
+def read(data: bytes) -> AppImage:
     return app_image.read_image(lambda offset, length: data[offset : offset + length], 0, len(data))
 
 

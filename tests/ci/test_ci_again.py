@@ -15,7 +15,7 @@ from hil.base.errors import ExitCode
 from hil.ci import comment_page, summary
 from hil.ci.acceptance import Acceptance
 from hil.ci.conclusion import CiVerdict, accept, conclude
-from hil.ci.limits import Counting, Place, limits_at, limits_that_count
+from hil.ci.limits import Counting, LimitPlace, limits_at, limits_that_count
 from hil.ci.plan import CiPlan
 from hil.model import BaseCause, NoBase
 from hil.reports.comment import read_facts, render
@@ -223,8 +223,8 @@ def test_the_limits_of_a_commit(tmp_path: Path) -> None:
     limits = limits_that_count(repository.path / "thresholds", repository.path, base)
     assert [one for one in limits.changes if one.loosens]
     assert (
-        limits_at(repository.path, base, Place())["publish"].limits
-        != limits_at(repository.path, "HEAD", Place())["publish"].limits
+        limits_at(repository.path, base, LimitPlace())["publish"].limits
+        != limits_at(repository.path, "HEAD", LimitPlace())["publish"].limits
     )
     lost = limits_that_count(repository.path / "thresholds", repository.path, "d" * 40)
     (one,) = lost.changes

@@ -12,7 +12,7 @@ import pytest
 from hil.base.errors import ConfigError
 from hil.base.idf_project import is_idf_project, read_cmake
 from hil.boards.firmware.product.build import build_product
-from hil.boards.firmware.product.project import Project, find_project
+from hil.boards.firmware.product.project import IdfProject, find_project
 from tests.firmware.test_product_build import output_of
 
 IDF = "include($ENV{IDF_PATH}/tools/cmake/project.cmake)\n"
@@ -24,7 +24,7 @@ def _without_idf(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("IDF_PATH", raising=False)
 
 
-def found(folder: Path, top: str, files: Mapping[str, str]) -> Project:
+def found(folder: Path, top: str, files: Mapping[str, str]) -> IdfProject:
     main = {"main/CMakeLists.txt": "idf_component_register(SRCS main.c)\n"}
     for name, text in {"CMakeLists.txt": top, **main, **files}.items():
         path = folder / name

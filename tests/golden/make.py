@@ -19,7 +19,7 @@ from typing import Any
 from hil.ci.plan import CiPlan, Leg, write_plan
 from hil.model import Case, Cause, Comparison, Entry, Fault, NotRun, Role, RunRecord, Series
 from hil.network.ledger.attribution import attribute
-from hil.network.ledger.evidence import Arrival, Evidence, Handed, Sighting
+from hil.network.ledger.evidence import Arrival, Handed, LossEvidence, Sighting
 from hil.network.ledger.files import write_ledger
 from hil.store import Reported, RunDirectory, RunInfo
 from hil.store.codec import build
@@ -248,7 +248,7 @@ def _with_ledger(run: Path, record: RunRecord, *, lost: int) -> RunRecord:
     out = {n: at + 900 for n, at in seen.items() if n not in gone}
     arrivals = tuple(Arrival(n, at + 400, 1, False, False) for n, at in out.items())
     points = [Sighting(one, complete=True) for one in (seen, seen, out)]
-    evidence = Evidence(handed, *points, arrivals)
+    evidence = LossEvidence(handed, *points, arrivals)
     ledger = attribute(evidence)
     folder = f"peer/{record.board}/01-delivery"
     (run / folder).mkdir(parents=True)

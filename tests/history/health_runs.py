@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from hil.history.health.types import unix_s
-from hil.history.summary import SCHEMA_VERSION, BoardRun, Health, Summary
+from hil.history.summary import SCHEMA_VERSION, BoardInRun, Health, Summary
 from hil.model import Quarantine
 
 FIRST_S = unix_s("2026-11-01T00:00:00Z") or 0.0
@@ -36,10 +36,10 @@ def at(hour: float) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def board_run(word: str, board: str = "e1") -> BoardRun:
+def board_run(word: str, board: str = "e1") -> BoardInRun:
     quarantine = replace(KEPT_OUT, board=board) if word == "quarantine" else None
     part: dict[str, Any] = {"kind": "physical", "target": "esp32", **_PARTS[word], "quarantine": quarantine}
-    return BoardRun(board=board, **part)
+    return BoardInRun(board=board, **part)
 
 
 def run_at(
@@ -72,6 +72,6 @@ def run_of(run_id: str, started_utc: str, rack: str, health: Health, trigger: st
     )
 
 
-def with_boards(run: Summary, *boards: BoardRun) -> Summary:
+def with_boards(run: Summary, *boards: BoardInRun) -> Summary:
     """Return the run with other boards."""
     return msgspec.structs.replace(run, health=Health(boards))

@@ -13,7 +13,7 @@ from hil.base.errors import ConfigError
 from hil.boards.quarantine import Watch, read_quarantine
 from hil.history.files import keep, read_past
 from hil.history.from_run import figures_of, keep_run, summary_of
-from hil.history.summary import BoardRun
+from hil.history.summary import BoardInRun
 from hil.model import Fault, NotRun, Recovery
 from hil.reports.finish import ReportOptions, finish
 from hil.store import RunDirectory, read_judged_run, read_run
@@ -34,7 +34,7 @@ KEPT_OUT = {"board": "v3", "since_utc": "2026-11-19T08:00:00Z", "who": "anna", "
 CASE = publish_thresholds().case({}).case_id
 
 
-def parts(run: Path) -> dict[str, BoardRun]:
+def parts(run: Path) -> dict[str, BoardInRun]:
     return {part.board: part for part in figures_of(read_run(run)).health.boards}
 
 

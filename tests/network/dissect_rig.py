@@ -12,7 +12,7 @@ from pathlib import Path
 from hil.network.broker import Broker, BrokerOptions
 from hil.network.capture import Capture
 from hil.network.certificates import Certificates, make_certificates
-from hil.network.dissect.segments import MqttPorts, Segment, read_segments
+from hil.network.dissect.segments import MqttPorts, MqttSegment, read_segments
 from hil.network.process import Process
 from hil.virtual.virtual_rack import VirtualRack
 from tests.boards.rack_tools import start_rack, wait_until
@@ -207,7 +207,7 @@ class DissectLab:
         wait_until(lambda: "subscribed" in self.said(), "the subscriber is subscribed")
         return process
 
-    def segments(self, path: Path, *, key_log: Path | None = None) -> list[Segment]:
+    def segments(self, path: Path, *, key_log: Path | None = None) -> list[MqttSegment]:
         return read_segments(path, self.ports, key_log=key_log)
 
     def linux_options(self, on: bool) -> None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from hil.base.errors import HilError, RigError
 from hil.model import Series
-from hil.network.peers.companion import Outcome, Place
+from hil.network.peers.companion import Observed, Place
 from hil.network.process import Process
 from hil.wire import Note
 
@@ -61,13 +61,13 @@ class EchoCompanion:
     def check(self) -> None:
         self._called("check")
 
-    def finish(self, series: Series) -> Outcome:
+    def finish(self, series: Series) -> Observed:
         self._called("finish")
         if self._process is None or self._process.wait(DEADLINE_S) != 0:
             raise RigError("the echo server failed.")
         count = int((self.place.folder / "echo.log").read_text())
         columns = {**series.columns, "echoed_count": (1,) * count}
-        return Outcome(replace(series, columns=columns), {"echoed_bytes": count})
+        return Observed(replace(series, columns=columns), {"echoed_bytes": count})
 
     def stop(self) -> None:
         self.calls.append("stop")

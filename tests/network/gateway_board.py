@@ -16,7 +16,7 @@ import paho.mqtt.client as mqtt
 from paho.mqtt.enums import CallbackAPIVersion
 
 from hil.network.peers.gateway.joining import PARTS
-from hil.network.peers.gateway.plan import PROFILES, Outcome, Topics
+from hil.network.peers.gateway.plan import PROFILES, RequestOutcome, Topics
 
 READY_EVERY_S = 0.1
 LATE_S = 0.45
@@ -108,7 +108,7 @@ class GatewayBoard:
         trouble = self.trouble if (phase, read) == (1, 2) else ""
         facts = {"outcome": 0, "dns_us": 0, **self._get(request_id)}
         if trouble == "not-http":
-            facts["outcome"] = int(Outcome.NOT_HTTP)
+            facts["outcome"] = int(RequestOutcome.NOT_HTTP)
         if trouble == "late":
             time.sleep(LATE_S)
         answer = {

@@ -25,7 +25,7 @@ from hil.model import Case, Scalar, Series
 from hil.network.broker import Broker
 from hil.network.certificates import Certificates
 from hil.network.name_server import PEER_NAME
-from hil.network.peers.companion import Outcome, Place
+from hil.network.peers.companion import Observed, Place
 from hil.network.peers.gateway.companion import GatewayCompanion
 from hil.network.peers.gateway.plan import Topics, format_request_id
 from hil.network.process import LocalSpawner
@@ -84,7 +84,7 @@ class Lab:
         finally:
             assert "Sanitizer" not in process.stop()
 
-    def measure(self, folder: Path, **changes: Scalar) -> tuple[Series, Outcome, list[Note]]:
+    def measure(self, folder: Path, **changes: Scalar) -> tuple[Series, Observed, list[Note]]:
         """One case with the real requester and the real server, from start to finish."""
         case = Case("http_gateway", {**PARAMETERS, **changes})
         folder.mkdir()

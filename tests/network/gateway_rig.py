@@ -17,7 +17,7 @@ from hil.model import Case, Scalar, Series
 from hil.network.broker import Broker
 from hil.network.certificates import Certificates, make_certificates
 from hil.network.name_server import PEER_NAME
-from hil.network.peers.companion import Outcome, Place
+from hil.network.peers.companion import Observed, Place
 from hil.network.peers.gateway.companion import GatewayCompanion
 from hil.network.peers.gateway.plan import Topics
 from hil.network.process import LocalSpawner, Spawner
@@ -81,7 +81,7 @@ class Bench:
 
     def measure(
         self, folder: Path, trouble: str = "", spawner: Spawner | None = None, **changes: Scalar
-    ) -> tuple[Outcome, GatewayBoard]:
+    ) -> tuple[Observed, GatewayBoard]:
         """One case from start to finish."""
         with self.companion(folder, spawner, **changes) as (companion, board):
             board.trouble = trouble

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from hil.boards.rack import Board
 from hil.model import Case, Series
-from hil.network.peers.companion import Outcome, Place
+from hil.network.peers.companion import Observed, Place
 from hil.network.peers.iperf.companion import IperfCompanion
 from hil.virtual.air.build import build_air
 from hil.virtual.air.profile import load_profile
@@ -81,7 +81,7 @@ class IperfLab:
     def board_said(self) -> str:
         return (self.folder / f"{self.cases:02}-board.txt").read_text()
 
-    def measure_client(self, place: Place, *options: str, device: dict[str, int] | None = None) -> Outcome:
+    def measure_client(self, place: Place, *options: str, device: dict[str, int] | None = None) -> Observed:
         """Measure a case with the board as the client, whose command line ends in ``options``."""
         companion = IperfCompanion(place)
         try:
@@ -94,7 +94,7 @@ class IperfLab:
 
     def measure_server(
         self, place: Place, *options: str, columns: dict[str, tuple[int, ...]] | None = None
-    ) -> Outcome:
+    ) -> Observed:
         """Measure a case with the board as the server."""
         companion = IperfCompanion(place)
         try:

@@ -16,7 +16,7 @@ from hil.boards.rack.power import Power
 from hil.model import Case, Scalar, Series
 from hil.network.certificates import Certificates, make_certificates
 from hil.network.name_server import PEER_NAME
-from hil.network.peers.companion import Companion, Outcome, Place
+from hil.network.peers.companion import Companion, Observed, Place
 from hil.network.peers.mqtt.delivery import DeliveryCompanion
 from hil.network.peers.mqtt.echoing import EchoCompanion
 from hil.network.process import Process
@@ -92,12 +92,14 @@ class PeersLab:
         log = Path(orders.out).with_name("board.log")
         return self.rack.spawn(orders.words(), netns="b1", log_path=log)
 
-    def measure(self, bench: str, *, keep_captures: bool = False, **changes: Scalar) -> tuple[Outcome, Place]:
+    def measure(
+        self, bench: str, *, keep_captures: bool = False, **changes: Scalar
+    ) -> tuple[Observed, Place]:
         """One case from start to finish."""
         place = dataclasses.replace(self.place(bench, **changes), keep_captures=keep_captures)
         return self.measure_in(place), place
 
-    def measure_in(self, place: Place) -> Outcome:
+    def measure_in(self, place: Place) -> Observed:
         with self.attended(place) as (companion, orders):
             board = self.start_board(orders)
             await_end(board, companion, Path(orders.out).with_name("board.log"))

@@ -18,7 +18,7 @@ from hil.network.capture import Capture, CaptureCounts
 from hil.network.dissect.iperf_datagrams import facts_of, read_datagrams, transits
 from hil.network.dissect.tcp import TcpFacts, read_facts
 from hil.network.peers.iperf.merging import analyse
-from hil.network.peers.iperf.process import Settings
+from hil.network.peers.iperf.process import IperfSettings
 from hil.reports.studies.esp32_tcpip.link import overhead_bytes, published_overhead_bytes
 from tests.network.iperf_rig import DEFAULTS, IperfLab, iperf_lab
 
@@ -139,7 +139,7 @@ def test_a_capture_with_drops_gives_no_exact_counts(lab: IperfLab, tmp_path: Pat
     path = tmp_path / "drops.pcapng"
     counts = captured(lab, path, "-n", "5000", "-l", "5000")
     ends = {"port": 5001, "board": lab.board_address, "host": lab.rack.host_address}
-    settings = Settings(
+    settings = IperfSettings(
         udp=False,
         board_is_client=True,
         reverse=False,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hil.network.dissect.overhead import MESSAGE_PARTS, Overhead, overhead_of
-from hil.network.dissect.segments import MqttPorts, Segment, read_segments
+from hil.network.dissect.segments import MqttPorts, MqttSegment, read_segments
 from tests.history.segment_files import (
     ACK,
     CLIENT,
@@ -169,7 +169,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DissectLab]:
         yield started
 
 
-def whole(segments: Sequence[Segment], board: str) -> Overhead:
+def whole(segments: Sequence[MqttSegment], board: str) -> Overhead:
     found = overhead_of(segments, board=board)
     assert sum(found.parts.values()) == sum(one.frame_bytes for one in segments)
     assert min(found.parts.values()) >= 0

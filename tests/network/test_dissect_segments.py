@@ -14,7 +14,7 @@ import pytest
 
 from hil.base.errors import RigError
 from hil.network.dissect.pdus import MqttFields, Pdu, pdus_of
-from hil.network.dissect.segments import MqttPorts, Segment, read_segments
+from hil.network.dissect.segments import MqttPorts, MqttSegment, read_segments
 from tests.history.segment_files import (
     ACK,
     CONNACK,
@@ -33,7 +33,7 @@ from tests.network.dissect_rig import DissectLab, dissect_lab
 PLAIN = MqttPorts(plain=(1883,))
 
 
-def dissected(file: SegmentFile, folder: Path, ports: MqttPorts = PLAIN) -> list[Segment]:
+def dissected(file: SegmentFile, folder: Path, ports: MqttPorts = PLAIN) -> list[MqttSegment]:
     return read_segments(file.write(folder / "x.pcap"), ports)
 
 
@@ -51,7 +51,7 @@ def together(*files: SegmentFile) -> SegmentFile:
     return SegmentFile(frames=[frame for file in files for frame in file.frames])
 
 
-def pdus(segments: list[Segment]) -> list[Pdu]:
+def pdus(segments: list[MqttSegment]) -> list[Pdu]:
     return [pdu for one in segments for pdu in one.pdus]
 
 
@@ -282,7 +282,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DissectLab]:
         yield started
 
 
-def numbers(segments: list[Segment]) -> Counter[int]:
+def numbers(segments: list[MqttSegment]) -> Counter[int]:
     return Counter(int(pdu.payload[:6]) for pdu in pdus(segments) if pdu.kind == "PUBLISH")
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from hil.network.dissect.overhead import overhead_of
 from hil.network.dissect.pdus import Pdu
-from hil.network.dissect.segments import MqttPorts, Segment, read_segments
+from hil.network.dissect.segments import MqttPorts, MqttSegment, read_segments
 from tests.history.segment_files import ACK, CLIENT, FIN, SYN, SegmentFile, connect, mqtt, text
 
 pytestmark = pytest.mark.slow
@@ -44,15 +44,15 @@ def opened(file: SegmentFile | None = None) -> SegmentFile:
     return file
 
 
-def dissected(file: SegmentFile, folder: Path) -> list[Segment]:
+def dissected(file: SegmentFile, folder: Path) -> list[MqttSegment]:
     return read_segments(file.write(folder / "x.pcap"), MqttPorts(plain=(1883,)))
 
 
-def publishes(segments: list[Segment]) -> list[Pdu]:
+def publishes(segments: list[MqttSegment]) -> list[Pdu]:
     return [pdu for one in segments for pdu in one.pdus if pdu.kind == "PUBLISH"]
 
 
-def topics(segments: list[Segment]) -> list[str]:
+def topics(segments: list[MqttSegment]) -> list[str]:
     return [pdu.topic for pdu in publishes(segments)]
 
 

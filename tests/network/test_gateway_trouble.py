@@ -25,7 +25,7 @@ from hil.network.peers.gateway.connection import BrokerRefusedError
 from hil.network.peers.gateway.joining import join
 from hil.network.peers.gateway.lines import LineWriter
 from hil.network.peers.gateway.plan import PROFILES, RequesterPlan
-from hil.network.peers.gateway.plan import Outcome as Ending
+from hil.network.peers.gateway.plan import RequestOutcome as Ending
 from hil.network.peers.gateway.reading import Requester, RequesterError, send_together
 from hil.network.peers.gateway.requester import run
 from hil.network.process import LocalSpawner, Process

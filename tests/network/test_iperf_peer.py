@@ -17,12 +17,12 @@ import pytest
 
 from hil.base.errors import ConfigError, FirmwareError, RigError
 from hil.model import Case, Scalar
-from hil.network.peers.companion import Outcome
+from hil.network.peers.companion import Observed
 from hil.network.peers.iperf import merging as facts
 from hil.network.peers.iperf import process as settings
 from hil.network.peers.iperf.companion import IperfCompanion
 from hil.network.peers.iperf.merging import COLUMNS, Captured, merge, settle_losses
-from hil.network.peers.iperf.process import IperfProcess, Settings, require_version
+from hil.network.peers.iperf.process import IperfProcess, IperfSettings, require_version
 from hil.network.peers.iperf.report import parse_report
 from hil.network.process import LocalSpawner
 from hil.wire import Note
@@ -41,7 +41,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IperfLab]:
         yield started
 
 
-def check_received_over_tcp(outcome: Outcome) -> Mapping[str, Scalar]:
+def check_received_over_tcp(outcome: Observed) -> Mapping[str, Scalar]:
     """The rows are iperf's full intervals, and with the partial one they are all that crossed the air."""
     columns, facts = outcome.series.columns, outcome.environment
     assert tuple(columns) == COLUMNS
@@ -55,7 +55,7 @@ def check_received_over_tcp(outcome: Outcome) -> Mapping[str, Scalar]:
     return facts
 
 
-def check_received_over_udp(outcome: Outcome) -> None:
+def check_received_over_udp(outcome: Observed) -> None:
     """Loss, jitter and transit differences stand in the same rows, and add up to iperf's end report."""
     columns, facts = outcome.series.columns, outcome.environment
     assert outcome.series.rows >= 9
@@ -199,7 +199,7 @@ def test_a_taken_port_in_the_racks_network_is_passed_over(lab: IperfLab, protoco
 def test_a_taken_port_elsewhere_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a network that is shared, a port that somebody takes each time is a RigError that names it."""
     spawner = LocalSpawner()
-    wanted = Settings.of(Case("throughput", DEFAULTS))
+    wanted = IperfSettings.of(Case("throughput", DEFAULTS))
     first = IperfProcess.start_server(spawner, wanted, "127.0.0.1", tmp_path / "first.txt")
     try:
         monkeypatch.setitem(IperfProcess.start_server.__globals__, "_free_port", lambda *_: first.port)
@@ -388,14 +388,14 @@ def test_what_comes_after_the_duration_is_no_row(lab: IperfLab) -> None:
     )
     report = parse_report(text, 0.5)
     assert len(report.intervals) == 3
-    merged, found = merge(series_of(case), report, Captured({}, (), None), Settings.of(case))
+    merged, found = merge(series_of(case), report, Captured({}, (), None), IperfSettings.of(case))
     assert merged.columns["received_bytes"] == (500_000, 500_000)
     assert found["last_partial_bytes"] == 2940
     receives = lab.place(protocol="udp", role="server", rate_kbps=RATE_KBPS, interval_ms=500).case
     board = series_of(
         receives, {"received_bytes": 7}, {"interval_us": (5, 5, 5), "received_bytes": (1, 2, 3)}
     )
-    merged, found = merge(board, report, Captured({}, (), None), Settings.of(receives))
+    merged, found = merge(board, report, Captured({}, (), None), IperfSettings.of(receives))
     assert merged.columns == {"interval_us": (5, 5), "received_bytes": (1, 2)}
     assert found["last_partial_bytes"] == 4
 
@@ -414,7 +414,7 @@ def test_a_boards_own_report_goes_before_what_the_host_prints_of_it(lab: IperfLa
     told = {"lost_count": 1, "datagrams_count": 169, "jitter_us": 30, "out_of_order_count": 0}
     own = series_of(case, {f"report_{name}": value for name, value in told.items()})
     for series, jitter_us in ((own, 30), (series_of(case), 0)):
-        _series, found = merge(series, report, Captured({}, (), None), Settings.of(case))
+        _series, found = merge(series, report, Captured({}, (), None), IperfSettings.of(case))
         assert (found["report_lost_count"], found["report_jitter_us"]) == (1, jitter_us)
 
 
@@ -443,7 +443,7 @@ def datagrams_to(server: IperfProcess, numbers: Sequence[int]) -> None:
 def test_a_late_datagram_is_no_loss_in_the_rows(tmp_path: Path, numbers: Sequence[int], lost: int) -> None:
     """The rows' losses are what never came, in whichever interval a late one came."""
     case = Case("throughput", {**DEFAULTS, "protocol": "udp", "length_bytes": DATAGRAM_BYTES})
-    wanted = Settings.of(case)
+    wanted = IperfSettings.of(case)
     server = IperfProcess.start_server(LocalSpawner(), wanted, LOOPBACK, tmp_path / "iperf.txt")
     try:
         datagrams_to(server, numbers)
@@ -487,7 +487,7 @@ def test_what_the_host_itself_lost_is_told(
     case = lab.place(protocol="udp").case
     line = f"[  1] %s sec  147000 Bytes  117600 bits/sec   0.5 ms {lost}/{count} (0%%) -/-/-/- ms 0 pps\n"
     report = parse_report(line % "0.0000-0.1000" + line % "0.0000-1.0000", INTERVAL_S)
-    _series, found = merge(series_of(case), report, Captured({}, (), None, captured), Settings.of(case))
+    _series, found = merge(series_of(case), report, Captured({}, (), None, captured), IperfSettings.of(case))
     assert found.get("host_lost_count") == of_the_host
 
 

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from hil.base.errors import FirmwareError
 from hil.network.ledger.attribution import Ledger, attribute
-from hil.network.ledger.evidence import Arrival, Evidence, Handed, Outcome, Sighting, Tcp
-from hil.network.ledger.points import Owner, Point
+from hil.network.ledger.evidence import Arrival, Handed, LossEvidence, Outcome, Sighting, Tcp
+from hil.network.ledger.points import LossPoint, Owner
 
 NOBODY, GAPS, WHOLE = "nobody looked", "looked, with gaps", "looked, without gaps"
 WATCHES = (NOBODY, GAPS, WHOLE)
-CAPTURED = (Point.ACCESS_POINT, Point.BROKER_IN, Point.BROKER_OUT)
+CAPTURED = (LossPoint.ACCESS_POINT, LossPoint.BROKER_IN, LossPoint.BROKER_OUT)
 
 
 class Known(NamedTuple):
@@ -51,31 +51,31 @@ def expected(known: Known) -> Owner:
     In the world of place p a message was at all points before p and at none from p on; 7 is no loss.
     """
     there = {
-        Point.SUBSCRIBER: known.arrived,
-        Point.BROKER_OUT: known.seen[2],
-        Point.BROKER_IN: known.seen[1] or known.acknowledged or (known.qos > 0 and known.outcome == 0),
-        Point.ACCESS_POINT: known.seen[0] or known.tcp == 3,
-        Point.DEVICE_TCP: known.tcp == 2,
-        Point.DEVICE_CALL: known.outcome in (0, 1),
+        LossPoint.SUBSCRIBER: known.arrived,
+        LossPoint.BROKER_OUT: known.seen[2],
+        LossPoint.BROKER_IN: known.seen[1] or known.acknowledged or (known.qos > 0 and known.outcome == 0),
+        LossPoint.ACCESS_POINT: known.seen[0] or known.tcp == 3,
+        LossPoint.DEVICE_TCP: known.tcp == 2,
+        LossPoint.DEVICE_CALL: known.outcome in (0, 1),
     }
     sure_if_not_there = {
-        Point.SUBSCRIBER: True,
-        Point.BROKER_OUT: known.watched[2] == WHOLE,
-        Point.BROKER_IN: known.watched[1] == WHOLE,
-        Point.ACCESS_POINT: known.watched[0] == WHOLE,
-        Point.DEVICE_TCP: known.tcp == 1,
+        LossPoint.SUBSCRIBER: True,
+        LossPoint.BROKER_OUT: known.watched[2] == WHOLE,
+        LossPoint.BROKER_IN: known.watched[1] == WHOLE,
+        LossPoint.ACCESS_POINT: known.watched[0] == WHOLE,
+        LossPoint.DEVICE_TCP: known.tcp == 1,
         # what a call at QoS 1 or 2 could not write may be in the client's outbox
-        Point.DEVICE_CALL: known.outcome in (3, 4)
+        LossPoint.DEVICE_CALL: known.outcome in (3, 4)
         or (known.outcome == 2 and (known.qos == 0 or known.tcp != 4)),
     }
     worlds = [
         place
         for place in range(1, 8)
-        if all(place > point for point in Point if there[point])
+        if all(place > point for point in LossPoint if there[point])
         and all(
             place <= point
-            for point in Point
-            if sure_if_not_there[point] and not any(there[later] for later in Point if later >= point)
+            for point in LossPoint
+            if sure_if_not_there[point] and not any(there[later] for later in LossPoint if later >= point)
         )
     ]
     assert worlds, f"nothing at all fits {known}"
@@ -100,7 +100,7 @@ def ledger_of(group: list[Known], watched: tuple[str, str, str]) -> Ledger:
         for n, known in enumerate(group)
         if known.arrived
     ]
-    return attribute(Evidence(handed, *sightings, arrivals))
+    return attribute(LossEvidence(handed, *sightings, arrivals))
 
 
 @functools.cache
@@ -155,18 +155,18 @@ TCP_OF = {True: (Tcp.TRANSMITTED, Tcp.UNKNOWN), False: (Tcp.NEVER_TRANSMITTED, T
 
 
 @st.composite
-def told(draw: st.DrawFn) -> tuple[list[int], Evidence]:
+def told(draw: st.DrawFn) -> tuple[list[int], LossEvidence]:
     """Draw where messages were lost (7: nowhere), and evidence that leaves out but never lies."""
     places = draw(st.lists(st.integers(1, 7), min_size=1, max_size=40))
     qos = draw(st.integers(0, 2))
     handed = []
     for n, place in enumerate(places):
         accepted = (
-            (Outcome.OK, Outcome.TIMEOUT) if qos == 0 or place > Point.BROKER_IN else (Outcome.TIMEOUT,)
+            (Outcome.OK, Outcome.TIMEOUT) if qos == 0 or place > LossPoint.BROKER_IN else (Outcome.TIMEOUT,)
         )
         refused = (Outcome.REFUSED, Outcome.OUTBOX_FULL, Outcome.OVERRUN)
-        outcome = draw(st.sampled_from(accepted if place > Point.DEVICE_CALL else refused))
-        tcp = draw(st.sampled_from(TCP_OF[place > Point.DEVICE_TCP] + (Tcp.ACKNOWLEDGED,) * (place > 3)))
+        outcome = draw(st.sampled_from(accepted if place > LossPoint.DEVICE_CALL else refused))
+        tcp = draw(st.sampled_from(TCP_OF[place > LossPoint.DEVICE_TCP] + (Tcp.ACKNOWLEDGED,) * (place > 3)))
         handed.append(Handed(n, n * 100, outcome, 1, tcp, qos))
     sightings = []
     for point in CAPTURED:
@@ -177,13 +177,13 @@ def told(draw: st.DrawFn) -> tuple[list[int], Evidence]:
         sightings.append(None if watch == NOBODY else sighting)
     times = [n for n, place in enumerate(places) if place == 7 for _ in range(draw(st.integers(1, 3)))]
     arrivals = [Arrival(n, 7, qos, dup=False, retain=False) for n in draw(st.permutations(times))]
-    return places, Evidence(handed, *sightings, arrivals)
+    return places, LossEvidence(handed, *sightings, arrivals)
 
 
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(told())
-def test_evidence_that_does_not_lie_never_names_a_wrong_owner(case: tuple[list[int], Evidence]) -> None:
+def test_evidence_that_does_not_lie_never_names_a_wrong_owner(case: tuple[list[int], LossEvidence]) -> None:
     """Each loss is its true owner's or undetermined, what arrived has arrived, the sum is the number sent."""
     places, evidence = case
     ledger = attribute(evidence)
@@ -219,12 +219,12 @@ def test_what_was_watched_without_gaps_is_told_exactly(places: list[int]) -> Non
         Sighting({n: n for n, p in enumerate(places) if p > point}, complete=True) for point in CAPTURED
     ]
     arrivals = [Arrival(n, n, 0, dup=False, retain=False) for n, p in enumerate(places) if p == 7]
-    ledger = attribute(Evidence(handed, *sightings, arrivals))
+    ledger = attribute(LossEvidence(handed, *sightings, arrivals))
     assert [line.owner for line in ledger.lines] == [place % 7 for place in places]
-    for point in (Point.DEVICE_CALL, Point.DEVICE_TCP, *CAPTURED):
+    for point in (LossPoint.DEVICE_CALL, LossPoint.DEVICE_TCP, *CAPTURED):
         assert ledger.facts()[f"seen_{point.word}_count"] == sum(place > point for place in places)
     assert Counter(line.owner for line in ledger.lines)[Owner.ARRIVED] == ledger.passed_count(
-        Point.SUBSCRIBER
+        LossPoint.SUBSCRIBER
     )
 
 
@@ -243,14 +243,14 @@ def arrival(number: int, time_us: int = 0) -> Arrival:
 def test_what_the_outbox_may_hold_is_not_known_to_be_refused(qos: int, tcp: Tcp) -> None:
     """A QoS 1 message whose write failed may be sent by the next connection, and be lost behind it."""
     captures = [Sighting({}, complete=True)] * 3
-    ledger = attribute(Evidence([handed(outcome=2, tcp=tcp, qos=qos)], *captures))
+    ledger = attribute(LossEvidence([handed(outcome=2, tcp=tcp, qos=qos)], *captures))
     stored = qos > 0 and tcp == Tcp.UNKNOWN
     assert ledger.lines[0].owner is (Owner.UNDETERMINED if stored else Owner.DEVICE_CALL)
 
 
 def test_a_refused_message_that_arrived_all_the_same_has_arrived() -> None:
     """The later sighting counts; nothing is lost."""
-    ledger = attribute(Evidence([handed(outcome=2)], None, None, None, [arrival(0)]))
+    ledger = attribute(LossEvidence([handed(outcome=2)], None, None, None, [arrival(0)]))
     assert ledger.lines[0].owner is Owner.ARRIVED
     assert ledger.facts()["seen_device_call_count"] == 1
 
@@ -259,37 +259,37 @@ def test_an_acknowledgement_proves_that_the_broker_had_it() -> None:
     """PUBACK or PUBREC in a capture, or the event that the board made of it: the broker lost the message."""
     whole = Sighting({}, complete=True)
     acked = Sighting({}, complete=False, acknowledged=frozenset({0}))
-    captured = attribute(Evidence([handed(outcome=1, qos=1)], acked, None, whole))
+    captured = attribute(LossEvidence([handed(outcome=1, qos=1)], acked, None, whole))
     assert captured.lines[0].owner is Owner.BROKER_OUT
-    told_by_board = attribute(Evidence([handed(outcome=0, qos=1)], whole, whole, whole))
+    told_by_board = attribute(LossEvidence([handed(outcome=0, qos=1)], whole, whole, whole))
     assert told_by_board.lines[0].owner is Owner.BROKER_OUT
-    returned = attribute(Evidence([handed(outcome=0, tcp=2, qos=0)], whole, whole, whole))
+    returned = attribute(LossEvidence([handed(outcome=0, tcp=2, qos=0)], whole, whole, whole))
     assert returned.lines[0].owner is Owner.ACCESS_POINT
 
 
 def test_a_tcp_acknowledgement_proves_the_air_but_not_the_broker() -> None:
     """Whoever ends the connection has the bytes; that may be a box before the broker."""
     whole = Sighting({}, complete=True)
-    assert attribute(Evidence([handed(tcp=3)], None, whole, whole)).lines[0].owner is Owner.BROKER_IN
-    assert attribute(Evidence([handed(tcp=3)], whole, None, whole)).lines[0].owner is Owner.UNDETERMINED
+    assert attribute(LossEvidence([handed(tcp=3)], None, whole, whole)).lines[0].owner is Owner.BROKER_IN
+    assert attribute(LossEvidence([handed(tcp=3)], whole, None, whole)).lines[0].owner is Owner.UNDETERMINED
 
 
 def test_copies_count_once_and_the_first_time_counts() -> None:
     """A message of QoS 1 that came three times arrived, twice over; order is that of the first copies."""
     arrivals = [arrival(1, 10), arrival(0, 20), arrival(1, 30), arrival(2, 40), arrival(1, 50)]
     seen = Sighting({0: 3, 1: 4, 2: 5}, complete=True)
-    ledger = attribute(Evidence([handed(n, qos=1) for n in (2, 0, 1)], seen, None, None, arrivals))
+    ledger = attribute(LossEvidence([handed(n, qos=1) for n in (2, 0, 1)], seen, None, None, arrivals))
     assert [line.number for line in ledger.lines] == [0, 1, 2]
     assert (ledger.duplicates_count, ledger.out_of_order_count) == (2, 1)
     assert ledger.lines[1].arrivals == 3
-    assert ledger.lines[1].times_us == {Point.ACCESS_POINT: 4, Point.SUBSCRIBER: 10}
+    assert ledger.lines[1].times_us == {LossPoint.ACCESS_POINT: 4, LossPoint.SUBSCRIBER: 10}
 
 
 def test_points_that_nobody_watched_have_no_count() -> None:
     """None, not zero: a rack without an access point of its own, a board that knows nothing of its TCP."""
-    ledger = attribute(Evidence([handed(tcp=4)], None, Sighting({0: 1}, complete=False), None))
+    ledger = attribute(LossEvidence([handed(tcp=4)], None, Sighting({0: 1}, complete=False), None))
     facts = ledger.facts()
-    assert ledger.observed == {Point.DEVICE_CALL, Point.BROKER_IN, Point.SUBSCRIBER}
+    assert ledger.observed == {LossPoint.DEVICE_CALL, LossPoint.BROKER_IN, LossPoint.SUBSCRIBER}
     assert facts["seen_device_tcp_count"] is None
     assert facts["seen_access_point_count"] is None
     assert facts["seen_broker_in_count"] == 1
@@ -299,21 +299,24 @@ def test_points_that_nobody_watched_have_no_count() -> None:
 @pytest.mark.parametrize(
     ("evidence", "words"),
     [
-        (Evidence([handed(0)], None, None, None, [arrival(7), arrival(9)]), "number 7, 9 at the subscriber"),
-        (Evidence([handed(0)], Sighting({3: 1}, complete=True), None, None), "number 3 at access_point"),
         (
-            Evidence([], None, Sighting({}, complete=True, acknowledged=frozenset({4})), None),
+            LossEvidence([handed(0)], None, None, None, [arrival(7), arrival(9)]),
+            "number 7, 9 at the subscriber",
+        ),
+        (LossEvidence([handed(0)], Sighting({3: 1}, complete=True), None, None), "number 3 at access_point"),
+        (
+            LossEvidence([], None, Sighting({}, complete=True, acknowledged=frozenset({4})), None),
             "number 4 at broker_in",
         ),
-        (Evidence([handed(5), handed(5)], None, None, None), "number 5 more than once"),
-        (Evidence([handed(outcome=9)], None, None, None), "outcome 9"),
+        (LossEvidence([handed(5), handed(5)], None, None, None), "number 5 more than once"),
+        (LossEvidence([handed(outcome=9)], None, None, None), "outcome 9"),
         (
-            Evidence([handed(0)], None, None, None, [arrival(n) for n in range(1, 9)]),
+            LossEvidence([handed(0)], None, None, None, [arrival(n) for n in range(1, 9)]),
             "1, 2, 3, 4, 5 and 3 more",
         ),
     ],
 )
-def test_what_the_board_never_sent_is_an_error_that_names_it(evidence: Evidence, words: str) -> None:
+def test_what_the_board_never_sent_is_an_error_that_names_it(evidence: LossEvidence, words: str) -> None:
     """A number that is in no row, or in two, is the firmware's fault and no loss."""
     with pytest.raises(FirmwareError, match=words):
         attribute(evidence)

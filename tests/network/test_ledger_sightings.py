@@ -11,15 +11,15 @@ import pytest
 
 from hil.base.errors import RigError
 from hil.network.dissect.pdus import Pdu
-from hil.network.dissect.segments import Segment
+from hil.network.dissect.segments import MqttSegment
 from hil.network.ledger.attribution import attribute
-from hil.network.ledger.evidence import Arrival, Evidence, Handed, Sighting
+from hil.network.ledger.evidence import Arrival, Handed, LossEvidence, Sighting
 from hil.network.ledger.files import LEDGER_COLUMNS, read_arrivals, write_ledger
 from hil.network.ledger.sightings import number_of, sighting_of, stream_facts
 
 RUN = 0x1234ABCD
 BROKER, BOARD = 1883, 50_000
-FRAME = Segment(
+FRAME = MqttSegment(
     *(
         1,
         0,
@@ -54,12 +54,12 @@ def publish(number: object, *, run: object = RUN, qos: int = 1, packet_id: int =
     return Pdu("PUBLISH", 60, packet_id, "hil/aa/delivery", payload(number, run), qos)
 
 
-def up(time_us: int, *pdus: Pdu, at: int = 0, length: int = 10, stream: int = 0) -> Segment:
+def up(time_us: int, *pdus: Pdu, at: int = 0, length: int = 10, stream: int = 0) -> MqttSegment:
     """Return a segment from board to broker with ``length`` bytes from sequence number ``at`` on."""
     return replace(FRAME, time_us=time_us, pdus=pdus, sequence=at, payload_bytes=length, stream=stream)
 
 
-def down(time_us: int, *pdus: Pdu, stream: int = 0) -> Segment:
+def down(time_us: int, *pdus: Pdu, stream: int = 0) -> MqttSegment:
     turned = replace(FRAME, source=FRAME.destination, destination=FRAME.source, stream=stream)
     return replace(turned, source_port=BROKER, destination_port=BOARD, time_us=time_us, pdus=pdus)
 
@@ -162,7 +162,9 @@ def test_ledger_csv_has_a_line_a_message(tmp_path: Path) -> None:
     """Numbers in order, names for owner, outcome and tcp, a time only where the message was seen."""
     handed = [Handed(1, 2000, 2, 0, 0, 0), Handed(0, 1000, 0, 1, 2, 0)]
     sighting = Sighting({0: 41}, complete=True)
-    evidence = Evidence(handed, sighting, sighting, sighting, [Arrival(0, 45, 0, dup=False, retain=False)])
+    evidence = LossEvidence(
+        handed, sighting, sighting, sighting, [Arrival(0, 45, 0, dup=False, retain=False)]
+    )
     write_ledger(tmp_path / "ledger.csv", attribute(evidence), evidence)
     assert (tmp_path / "ledger.csv").read_text() == (
         f"{','.join(LEDGER_COLUMNS)}\n"

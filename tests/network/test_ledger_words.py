@@ -16,7 +16,7 @@ from hil.base.errors import ConfigError
 from hil.cli.app import run_command
 from hil.model import RunRecord, Scalar
 from hil.network.ledger.attribution import attribute
-from hil.network.ledger.evidence import Evidence, Handed, Sighting
+from hil.network.ledger.evidence import Handed, LossEvidence, Sighting
 from hil.network.ledger.files import counts_of, lines_of, sentence_of, table_of, total_of
 from hil.reports.allure.completion import complete_results
 from hil.reports.ledger import loss_notes
@@ -41,7 +41,7 @@ def facts(*, sent: int = 2000, at_tcp: int = 400, unknown: int = 12) -> Mapping[
         Handed(n, n, 0, 1, 1 if n < at_tcp else 4 if n < at_tcp + unknown else 2, 0) for n in range(sent)
     ]
     seen = {n: n for n in range(at_tcp + unknown, sent)}
-    evidence = Evidence(handed, Sighting(seen, complete=True), None, Sighting(seen, complete=True))
+    evidence = LossEvidence(handed, Sighting(seen, complete=True), None, Sighting(seen, complete=True))
     arrivals = attribute(evidence).facts()
     lost_there = {"lost_subscriber_count": 0, "arrived_count": len(seen), "lost_count": at_tcp + unknown}
     return {**arrivals, **lost_there}

@@ -13,7 +13,7 @@ import pytest
 
 from hil.boards.rack.noise import NoiseSettings
 from hil.network.ledger.points import Owner
-from hil.network.peers.companion import Outcome, Place
+from hil.network.peers.companion import Observed, Place
 from hil.network.peers.mqtt.delivery import DeliveryCompanion
 from hil.network.peers.mqtt.faults import FaultTargets, switch_of
 from hil.network.process import Process
@@ -42,7 +42,7 @@ def ledger_of(place: Place) -> list[dict[str, str]]:
     return list(csv.DictReader((place.folder / "ledger.csv").read_text().splitlines()))
 
 
-def check_sums(outcome: Outcome) -> None:
+def check_sums(outcome: Observed) -> None:
     """Owners and arrivals are the number sent, in the columns and in the facts."""
     facts, owners = outcome.environment, outcome.series.columns["owner"]
     lost = {name: count for name, count in facts.items() if name.startswith("lost_") and name != "lost_count"}

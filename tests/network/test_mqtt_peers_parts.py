@@ -22,8 +22,8 @@ from hil.network.peers.mqtt import fault_schedule
 from hil.network.peers.mqtt.bench_broker import options_of
 from hil.network.peers.mqtt.board_air import bursts_of, changes_of, description_of
 from hil.network.peers.mqtt.delivery import faults_facts, rates_facts
-from hil.network.peers.mqtt.dissecting import Captured, Dissected, Seen, evidence_of, nonce_of
-from hil.network.peers.mqtt.fault_schedule import Faults, Moment
+from hil.network.peers.mqtt.dissecting import CaseCaptures, CountedCapture, Dissected, evidence_of, nonce_of
+from hil.network.peers.mqtt.fault_schedule import FaultSchedule, Moment
 from hil.network.peers.mqtt.settings import AirChange, FaultPlan, Settings
 from hil.virtual.air.control import AirControl
 from hil.virtual.air.profile import load_profile
@@ -129,7 +129,7 @@ class Switch:
 def test_a_fault_waits_for_the_first_message() -> None:
     """Before the case has begun nothing is disturbed, and stop() does not wait for it to begin."""
     switch = Switch()
-    faults = Faults(ONCE, switch, lambda: False)
+    faults = FaultSchedule(ONCE, switch, lambda: False)
     faults.start()
     assert faults.finish() == ()
     assert (switch.made, switch.undone) == (0, 0)
@@ -138,7 +138,7 @@ def test_a_fault_waits_for_the_first_message() -> None:
 def test_a_fault_that_goes_on_is_undone_at_the_end() -> None:
     """finish() ends a long fault at once and says when it was; a second stop does nothing."""
     switch = Switch()
-    faults = Faults(ONCE, switch, lambda: True)
+    faults = FaultSchedule(ONCE, switch, lambda: True)
     faults.start()
     wait_for(lambda: switch.made == 1, lambda: "the fault was not made")
     (moment,) = faults.finish()
@@ -156,7 +156,7 @@ def test_a_fault_that_disturbed_nothing_is_not_counted() -> None:
         entered.set()
         yield False
 
-    faults = Faults(ONCE, nothing, lambda: True)
+    faults = FaultSchedule(ONCE, nothing, lambda: True)
     faults.start()
     wait_for(entered.is_set, lambda: "the fault was not tried")
     assert faults.finish() == ()
@@ -165,7 +165,7 @@ def test_a_fault_that_disturbed_nothing_is_not_counted() -> None:
 def test_faults_repeat_until_the_end() -> None:
     """fault_every_ms makes them again and again, each with its own times."""
     switch = Switch()
-    faults = Faults(FaultPlan("stall", 0.0, 0.0, 0.005), switch, lambda: True)
+    faults = FaultSchedule(FaultPlan("stall", 0.0, 0.0, 0.005), switch, lambda: True)
     faults.start()
     wait_for(lambda: switch.made >= 3, lambda: "it was not made three times")
     moments = faults.finish()
@@ -175,7 +175,7 @@ def test_faults_repeat_until_the_end() -> None:
 
 def test_a_fault_that_cannot_be_made_is_an_error() -> None:
     """check() and finish() raise what the thread met, whatever it was."""
-    faults = Faults(ONCE, Switch(ValueError("no such thing")), lambda: True)
+    faults = FaultSchedule(ONCE, Switch(ValueError("no such thing")), lambda: True)
     faults.start()
     wait_for(lambda: faults._error is not None, lambda: "no error")
     with pytest.raises(RigError, match="making the fault stall: ValueError"):
@@ -195,7 +195,7 @@ def test_a_fault_that_is_not_undone_is_an_error(monkeypatch: pytest.MonkeyPatch)
         yield True
         let_go.wait(30)
 
-    faults = Faults(ONCE, hangs, lambda: True)
+    faults = FaultSchedule(ONCE, hangs, lambda: True)
     faults.start()
     try:
         with pytest.raises(RigError, match="the fault stall was not undone"):
@@ -274,10 +274,10 @@ def test_without_an_access_points_capture_a_loss_in_the_air_has_no_owner() -> No
     columns = {"planned_us": (1, 2), "sent_us": (1, 2), "done_us": (1, 2), "outcome": (0, 0)}
     columns |= {"connection": (1, 1), "tcp": (2, 1)}
     rows = Series(Case("delivery", {}), columns, 0, "c", "f", "r", 1, {"message_run": 7})
-    whole = Captured(Path("a.pcapng"), CaptureCounts(0, 0, 0))
+    whole = CountedCapture(Path("a.pcapng"), CaptureCounts(0, 0, 0))
     owners = []
     for access_point in (None, whole):
-        seen = Seen(access_point, whole, began_us=0, tls_followed=True)
+        seen = CaseCaptures(access_point, whole, began_us=0, tls_followed=True)
         dissected = Dissected([] if access_point else None, [])
         evidence = evidence_of(rows, settings(qos=0), seen, dissected, (1883, 1883), [])
         owners.append([line.owner for line in attribute(evidence).lines])

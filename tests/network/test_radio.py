@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from hil.network.radio import Look, changes, read_iw
+from hil.network.radio import RadioLook, changes, read_iw
 
 MAC = "24:0a:c4:00:00:01"
 INFO = """\
@@ -68,7 +68,7 @@ def look(
     active: int = 1000,
     busy: int = 300,
     sent: int = 9,
-) -> Look:
+) -> RadioLook:
     station = STATION.format(
         idle=3, rx_bytes=1, tx=tx, retries=retries, failed=retries // 2, connected=connected
     )
@@ -122,4 +122,4 @@ def test_what_is_not_said_is_not_there() -> None:
     assert changes(bare, bare, MAC) == {"associated": True, "reassociated": False, "rssi_dbm": -70}
     assert changes(look(), read_iw(INFO), MAC)["associated"] is False
     assert "names no mac" in str(changes(look(), look(), "")["error"])
-    assert changes(Look(error="iw is not installed"), look(), MAC) == {"error": "iw is not installed"}
+    assert changes(RadioLook(error="iw is not installed"), look(), MAC) == {"error": "iw is not installed"}

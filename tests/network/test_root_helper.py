@@ -27,7 +27,7 @@ from hil.network.hostapd import LOOKS, Hostapd, run_iw
 from hil.network.name_server import Leases, NameServer
 from hil.network.packet_filter import PacketFilter
 from hil.network.process import LocalSpawner, Process
-from hil.network.root_helper import Rack, Refused, check
+from hil.network.root_helper import HelperRack, RequestRefused, check
 from hil.network.shaping import IFB, commands_for
 from hil.virtual.air.profile import Impairment
 from tests.lab import ROOT
@@ -37,7 +37,7 @@ NOBODY = 65534
 HOSTAPD = (
     f"interface={INTERFACE}\ndriver=nl80211\nssid=hil-lab\nchannel=6\nwpa=2\nwpa_passphrase=correct horse\n"
 )
-RACK = Rack((INTERFACE,), "10.0.0.1", "10.0.0.8,10.0.0.9,255.255.255.240,540")
+RACK = HelperRack((INTERFACE,), "10.0.0.1", "10.0.0.8,10.0.0.9,255.255.255.240,540")
 DNSMASQ = ["dnsmasq", *sorted(root_helper._DNSMASQ_ALWAYS), f"--interface={INTERFACE}"]
 LONG = "#" * 4095  # what hostapd's reader takes for a line: the rest is the next one
 DEADLINE_S = 30.0
@@ -110,7 +110,7 @@ def test_what_a_rack_needs_is_allowed(argv: list[str], file: str) -> None:
 @pytest.mark.parametrize(("argv", "file", "named"), REFUSED)
 def test_what_leads_further_is_refused_by_name(argv: list[str], file: str, named: str) -> None:
     """No other program, no other interface, no file of the host, no word that starts or loads something."""
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RequestRefused) as refused:
         check(argv, file, RACK)
     assert named in str(refused.value)
 
@@ -133,7 +133,7 @@ def test_hostapd_prints_no_file_of_roots(tmp_path: Path) -> None:
     secret.write_text(f"{HIDDEN}\n")
     attack = f"{HOSTAPD}{LONG}accept_mac_file={secret}\n"
     assert HIDDEN in said_by_hostapd(attack, tmp_path)
-    with pytest.raises(Refused):
+    with pytest.raises(RequestRefused):
         check(["hostapd", "FILE"], attack, RACK)
     written = check(["hostapd", "FILE"], HOSTAPD, RACK)
     assert sorted(written.splitlines()) == sorted(HOSTAPD.splitlines())
@@ -181,7 +181,7 @@ def test_what_hil_starts_is_allowed_as_it_stands(tmp_path: Path, monkeypatch: py
             seen[seen.index("-w") + 1] = "-"
         check(seen, text, RACK)
         if INTERFACE in f"{seen}{text}":
-            with pytest.raises(Refused):
+            with pytest.raises(RequestRefused):
                 check(seen, text, RACK._replace(interfaces=(ELSEWHERE,)))
 
 
@@ -204,7 +204,7 @@ def test_the_air_is_shaped_as_it_is_worded(link: Impairment, direction: str) -> 
     for argv in commands_for(INTERFACE, "192.168.177.211", direction, link):
         check(argv, "", RACK)
         if INTERFACE in argv:
-            with pytest.raises(Refused):
+            with pytest.raises(RequestRefused):
                 check(argv, "", RACK._replace(interfaces=(ELSEWHERE,)))
 
 
@@ -217,7 +217,7 @@ def test_the_filter_of_packets_is_allowed_as_it_is_written(tmp_path: Path) -> No
             if fits:
                 check(argv, "", RACK)
             else:
-                with pytest.raises(Refused):
+                with pytest.raises(RequestRefused):
                     check(argv, "", RACK)
 
 

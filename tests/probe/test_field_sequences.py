@@ -25,7 +25,7 @@ CASE = Case(10, 0, 0.5, 40, 0)
 
 
 class Subscriber:
-    """hil.probe.peers.Broker: hands over what came, ten at a time."""
+    """hil.probe.peers.BrokerSession: hands over what came, ten at a time."""
 
     def __init__(self, payloads: Sequence[bytes]) -> None:
         now_ns, wall_ns = time.monotonic_ns(), time.time_ns()

@@ -12,7 +12,7 @@ import pytest
 
 from hil.base.errors import ConfigError
 from hil.base.given import read_given
-from hil.probe.mdns import Broker, answer, questions
+from hil.probe.mdns import AnnouncedBroker, answer, questions
 from hil.probe.peers import Announcer
 from tests.boards.rack_tools import running_rack
 
@@ -37,7 +37,7 @@ for _ in range(5):
 
 def test_a_question_is_answered_with_what_belongs_to_it() -> None:
     """A service comes with its server, texts and address; another name, or what is no question, with none."""
-    broker = Broker("rack-broker", "10.77.0.1", 1883)
+    broker = AnnouncedBroker("rack-broker", "10.77.0.1", 1883)
     assert questions(QUESTION) == [("_mqtt._tcp.local", 12)]
     said = answer(QUESTION, broker, plain=False)
     assert said[:12].hex() == "000084000000000100000003"

@@ -22,7 +22,7 @@ from hil.base.errors import FirmwareError
 from hil.boards.firmware.selection import Firmware
 from hil.boards.rack import Board, Rack
 from hil.model import Case, Entry, Rung, RunRecord, Series
-from hil.network.peers.companion import Outcome
+from hil.network.peers.companion import Observed
 from hil.run.interfaces import Boot
 from hil.store import RunDirectory
 from tests.make_records import publish_record
@@ -36,7 +36,7 @@ class MemoryDevice:
     def confirm(self) -> None:
         """It always runs what was built."""
 
-    def measure(self, case: Case, **_options: object) -> Outcome:
+    def measure(self, case: Case, **_options: object) -> Observed:
         self.measured += 1
         if self.measured == 2 and self.board.id == os.environ.get("HIL_TEST_PANIC"):
             error = FirmwareError(f"board {self.board.id} panicked in {case.bench}.")
@@ -47,7 +47,7 @@ class MemoryDevice:
         if self.board.id == os.environ.get("HIL_TEST_LIE"):
             columns["sent_us"] = (*columns["sent_us"][:-1], columns["planned_us"][-1] - 20_000)
         series = Series(case, columns, record.warmup_rows, record.clock, "ab" * 32, "cd" * 32, 1)
-        return Outcome(series, {})
+        return Observed(series, {})
 
 
 class MemoryRig:
@@ -68,7 +68,7 @@ class MemoryRig:
     def rungs(self, _board: Board) -> tuple[Rung, ...]:
         return ()
 
-    def record(self, board: Board, boot: Boot, case: Case, outcome: Outcome, started_utc: str) -> RunRecord:
+    def record(self, board: Board, boot: Boot, case: Case, outcome: Observed, started_utc: str) -> RunRecord:
         record = publish_record(board=board.id, overrides=case.parameters, boot_index=boot.index)
         names = {"run_id": self._run_id, "rack": self._rack.name, "parameters": case.parameters}
         return replace(record, **names, columns=outcome.series.columns, started_utc=started_utc)

@@ -14,7 +14,7 @@ from msgspec import structs
 
 from hil.base.gateway_url import PASSWORD_VARIABLE, USER_VARIABLE
 from hil.history.files import keep, path_of
-from hil.history.summary import BoardRun, Health, Summary
+from hil.history.summary import BoardInRun, Health, Summary
 from hil.model import Fault, NotRun, Quarantine, Verdict
 from hil.store import RunDirectory
 from tests.gate import compare_records
@@ -86,12 +86,14 @@ def health_lines(rack: str) -> Sequence[Summary]:
     """Return five runs of a rack: one recovery, a quarantine at last."""
     sound, faulted = [], []
     for board in BOARDS:
-        sound.append(BoardRun(board, "virtual", "virtual-esp32", "measured"))
-        faulted.append(BoardRun(board, "virtual", "virtual-esp32", "faulted", {"rig": 1}, "the port is gone"))
+        sound.append(BoardInRun(board, "virtual", "virtual-esp32", "measured"))
+        faulted.append(
+            BoardInRun(board, "virtual", "virtual-esp32", "faulted", {"rig": 1}, "the port is gone")
+        )
     quarantine = Quarantine(BOARDS[1], ago(1), "anna", "its port vanishes")
-    kept_out = BoardRun(BOARDS[1], "virtual", "virtual-esp32", "quarantined", quarantine=quarantine)
+    kept_out = BoardInRun(BOARDS[1], "virtual", "virtual-esp32", "quarantined", quarantine=quarantine)
 
-    def run(hours: float, boards: Sequence[BoardRun]) -> Summary:
+    def run(hours: float, boards: Sequence[BoardInRun]) -> Summary:
         return run_of(f"health-{hours:g}", ago(hours), rack, Health(tuple(boards)), "nightly")
 
     return (

@@ -14,7 +14,7 @@ from hil.boards.firmware.build_folder import Image
 from hil.boards.lease import lease_rack
 from hil.boards.rack import Board, load_rack
 from hil.model import Case, Entry, Role, Rung, RunRecord, Series
-from hil.network.peers.companion import Outcome
+from hil.network.peers.companion import Observed
 from hil.run.boot_loop import STOP_DEADLINE_S, BootLoop
 from hil.run.interfaces import Boot
 from hil.run.plan import BoardPlan, Omitted, Plan
@@ -93,7 +93,7 @@ class FakeRig:
         self.step(board, rung)
         self.on_climb(board, rung)
 
-    def record(self, board: Board, boot: Boot, case: Case, outcome: Outcome, started_utc: str) -> RunRecord:
+    def record(self, board: Board, boot: Boot, case: Case, outcome: Observed, started_utc: str) -> RunRecord:
         return RunRecord(
             run_id="r",
             rack=RACK.name,
@@ -150,11 +150,11 @@ class FakeDevice:
     def confirm(self) -> None:
         self.rig.step(self.board, "confirm")
 
-    def measure(self, case: Case, **_options: object) -> Outcome:
+    def measure(self, case: Case, **_options: object) -> Observed:
         self.rig.on_measure(self.board, case)
         self.rig.step(self.board, case.case_id)
         self.rig.step(self.board, f"{case.case_id} {self.boot.role}")
-        return Outcome(Series(case, {"done_us": (1, 2)}, 0, "c", "f", "h", 1), {})
+        return Observed(Series(case, {"done_us": (1, 2)}, 0, "c", "f", "h", 1), {})
 
 
 def plan_of(*boards: Board, boots: int = 1, omitted: Sequence[Omitted] = ()) -> Plan:

@@ -22,7 +22,7 @@ from hil.boards.rack import load_rack
 from hil.boards.rack.current import Current
 from hil.fixtures.board import ConsoleLog
 from hil.model import Case, Series
-from hil.network.peers.companion import Outcome
+from hil.network.peers.companion import Observed
 from hil.run.agent_device import AgentDevice
 from hil.run.companions import Companions
 from hil.run.interfaces import Boot
@@ -215,8 +215,8 @@ class Telling:
     def note(self, note: object) -> None:
         """The board says nothing."""
 
-    def finish(self, series: Series) -> Outcome:
-        return Outcome(series, {})
+    def finish(self, series: Series) -> Observed:
+        return Observed(series, {})
 
     def stop(self) -> None:
         """Nothing was started."""

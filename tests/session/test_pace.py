@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from hil.base.errors import FirmwareError, HilError, RigError
-from hil.session.pace import Pace
+from hil.session.pace import ClockPace
 from tests.session.fake_agent import FakeAgent
 from tests.session.session_rig import CASE, session_with
 
@@ -56,7 +56,7 @@ def test_a_clock_is_not_blamed_for_what_it_has_not_done(
 
 def test_an_end_without_an_uptime_says_nothing_of_clocks() -> None:
     """A firmware that does not tell its uptime is measured all the same."""
-    pace = Pace()
+    pace = ClockPace()
     assert pace.elapsed("a", {}, 1.0) is None
     assert pace.elapsed("a", {"uptime_us": 5_000_000}, 2.0) is None
     elapsed = pace.elapsed("a", {"uptime_us": 6_000_000}, 3.0)

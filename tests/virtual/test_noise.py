@@ -18,7 +18,7 @@ import pytest
 
 from hil.base.errors import ConfigError, RigError
 from hil.boards.rack import Rack, load_rack
-from hil.boards.rack.noise import Bistable, Drift, NoiseSettings
+from hil.boards.rack.noise import Bistable, BoardDrift, NoiseSettings
 from hil.run.run_air import RunAir
 from hil.virtual.air.control import AirControl
 from hil.virtual.air.profile import load_profile
@@ -91,10 +91,10 @@ def test_offsets_are_as_wide_as_the_profile_says(name: str) -> None:
 
 def test_a_drift_a_second_mode_and_a_step_are_added() -> None:
     """One board drifts from boot to boot, boots of a bistable one end in either mode, a step moves all."""
-    drift = noise(drift=Drift("v1", 0.01))
+    drift = noise(drift=BoardDrift("v1", 0.01))
     assert [drift.draw("v1", boot).drift_offset for boot in (0, 1, 5)] == [0.0, 0.01, 0.05]
     assert drift.draw("v2", 5).drift_offset == 0
-    stepped = noise(drift=Drift("v1", step=0.4, at_boot=3))
+    stepped = noise(drift=BoardDrift("v1", step=0.4, at_boot=3))
     assert [stepped.draw("v1", boot).drift_offset for boot in (0, 2, 3, 9)] == [0.0, 0.0, 0.4, 0.4]
     bistable = noise(bistable=Bistable(0.3, 0.08, "v1"))
     modes = [bistable.draw("v1", boot) for boot in range(400)]
@@ -280,7 +280,7 @@ def test_a_rack_file_asks_for_noise_and_options_change_it(tmp_path: Path) -> Non
         "bistable: {probability: 30 %, offset: 8 %, board: a}}"
     )
     rack = rack_with(tmp_path, section)
-    expected = NoiseSettings("noisy", 3, "s1", 0.15, Drift("b", 0.01), Bistable(0.3, 0.08, "a"))
+    expected = NoiseSettings("noisy", 3, "s1", 0.15, BoardDrift("b", 0.01), Bistable(0.3, 0.08, "a"))
     assert rack.access_point.noise == expected
     assert choose_noise(rack, "") == expected
     assert choose_noise(rack, "quiet") == replace(expected, profile="quiet")
@@ -329,7 +329,7 @@ def test_an_unknown_profile_is_an_error() -> None:
 
 def test_a_person_is_told() -> None:
     """The sentence at the start and run.json name profile, seed and whatever was added, and say simulated."""
-    told = noise(drift=Drift("v2", 0.01, 0.4, 3), session_step=-0.05, bistable=Bistable(0.3, 0.08))
+    told = noise(drift=BoardDrift("v2", 0.01, 0.4, 3), session_step=-0.05, bistable=Bistable(0.3, 0.08))
     assert told.sentence() == (
         "Simulated noise on this virtual rack: profile typical (boots 4 %, sessions 3 %), seed 7, a step of "
         "-5 %, v2 drifts by +1 % a boot and steps by +40 % at boot 3, boards are bistable (30 % at +8 %)."

@@ -15,7 +15,7 @@ from hil.virtual.board.chip import Chip
 from hil.virtual.board.chips import ESP32C3, ESP32S3
 from hil.virtual.board.config import BoardConfig
 from hil.virtual.board.flash import NorFlash
-from hil.virtual.board.machine import Board, call_later
+from hil.virtual.board.machine import VirtualBoard, call_later
 
 DELAY_S = 0.05
 
@@ -23,7 +23,7 @@ DELAY_S = 0.05
 class Client:
     """Writes registers of a board in its serial loader."""
 
-    def __init__(self, board: Board, chip: Chip) -> None:
+    def __init__(self, board: VirtualBoard, chip: Chip) -> None:
         assert chip.rtc_watchdog is not None
         self._board, self._watchdog = board, chip.rtc_watchdog
 
@@ -70,7 +70,7 @@ def on_board(
             if line == "download mode":
                 resets.append(board.reset_reason.reason)
 
-        board = Board(BoardConfig("b1", chip, bytes(6)), flash, log)
+        board = VirtualBoard(BoardConfig("b1", chip, bytes(6)), flash, log)
         board.circuit.set_lines(dtr=True, rts=False)
         board.power_on()
         await steps(Client(board, chip))

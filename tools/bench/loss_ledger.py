@@ -24,7 +24,7 @@ from hil.network.capture import Capture
 from hil.network.ledger.files import ARRIVALS_FILE
 from hil.network.ledger.points import Owner
 from hil.network.packet_filter import PacketFilter
-from hil.network.peers.companion import Outcome, Place
+from hil.network.peers.companion import Observed, Place
 from hil.network.peers.mqtt.delivery import DROPPED_FILE, DeliveryCompanion
 from hil.network.peers.mqtt.dissecting import ACCESS_POINT_FILE, BROKER_FILE
 from hil.network.process import Process
@@ -162,7 +162,7 @@ def _wire_down(bench: Workbench, place: Place, port: int, for_s: float, ended: t
         ended.wait(for_s - before_s)
 
 
-def _measure(bench: Workbench, place: Place, down: Down | None) -> tuple[Outcome, int, Path | None]:
+def _measure(bench: Workbench, place: Place, down: Down | None) -> tuple[Observed, int, Path | None]:
     """Measure as a run does; returns the broker's port for the board, and a copy of its TLS keys."""
     companion = DeliveryCompanion(place)
     deadline = deadline_s(place.case)

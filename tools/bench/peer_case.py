@@ -8,7 +8,7 @@ import shutil
 from hil.base.paths import PROJECT_ROOT
 from hil.model import Case
 from hil.network.name_server import PEER_NAME
-from hil.network.peers.companion import Outcome, Place, companion_factory
+from hil.network.peers.companion import Observed, Place, companion_factory
 from hil.run.plan import deadline_s
 from hil.thresholds import load
 from tools.bench.workbench import Workbench
@@ -40,7 +40,7 @@ def place_of(bench: Workbench, stem: str, **overrides: int | str) -> Place:
     )
 
 
-def measure_with_peer(bench: Workbench, stem: str, **overrides: int | str) -> Outcome:
+def measure_with_peer(bench: Workbench, stem: str, **overrides: int | str) -> Observed:
     """Measure ``stem`` with its thresholds file's defaults and ``overrides``; the peer is the file's too."""
     place = place_of(bench, stem, **overrides)
     companion = companion_factory(load(stem, PROJECT_ROOT / "thresholds").peer)(place)

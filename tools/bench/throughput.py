@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from hil.metrics.stats import ratio_interval
 from hil.model import Scalar
-from hil.network.peers.companion import Outcome
+from hil.network.peers.companion import Observed
 from hil.reports.studies.esp32_tcpip.link import overhead_bytes
 from tools.bench.figure import Figure
 from tools.bench.peer_case import measure_with_peer
@@ -133,5 +133,5 @@ def _number(facts: Mapping[str, Scalar], name: str) -> int:
     return int(facts[name] or 0)
 
 
-def _measure(bench: Workbench, seconds: int, **overrides: int | str) -> Outcome:
+def _measure(bench: Workbench, seconds: int, **overrides: int | str) -> Observed:
     return measure_with_peer(bench, "throughput", **{"duration_s": seconds, "omit_s": OMIT_S, **overrides})

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from hil.history.summary import BoardRun, CaseFigures, Figure, Health, Summary
+from hil.history.summary import BoardInRun, CaseFigures, Figure, Health, Summary
 from hil.thresholds import Thresholds
 from tools.demo.figures import boot_values
 from tools.demo.nights import Measured, Night, boots_of
@@ -68,7 +68,7 @@ def _judged(usual: Figure, value: float | None) -> Figure:
     return replace(usual, value=value, outcome="regressed" if beyond else "pass")
 
 
-def _board(night: Night, board: str, target: str) -> BoardRun:
+def _board(night: Night, board: str, target: str) -> BoardInRun:
     if night.plan.is_out(night.rack, board, night.number):
-        return BoardRun(board, "virtual", target, "faulted", {"rig": 1}, _OUTAGE.format(board=board))
-    return BoardRun(board, "virtual", target, "measured")
+        return BoardInRun(board, "virtual", target, "faulted", {"rig": 1}, _OUTAGE.format(board=board))
+    return BoardInRun(board, "virtual", target, "measured")

@@ -26,7 +26,7 @@ from hil.base.errors import ConfigError
 from hil.base.idf_project import is_idf_project, read_cmake
 from hil.boards.firmware.partition_table import read_csv, to_binary
 from hil.boards.firmware.product.kconfig import Kconfgen
-from hil.boards.firmware.product.project import Project, find_project
+from hil.boards.firmware.product.project import IdfProject, find_project
 
 TIMEOUT_S = 300
 LISTED = 3
@@ -92,7 +92,7 @@ def _lines(cmake: Path) -> set[str]:
     return {line for line in cmake.read_text(encoding="utf-8").splitlines() if "CONFIGS_LIST" not in line}
 
 
-def _for_a_chip(folder: Path) -> tuple[str, Project]:
+def _for_a_chip(folder: Path) -> tuple[str, IdfProject]:
     """Return the project for the ESP32, else for the first chip that its components are for."""
     refused: ConfigError | None = None
     for chip in dict.fromkeys(("esp32", "esp32s3", "esp32c3", *CHIPS)):
@@ -105,7 +105,7 @@ def _for_a_chip(folder: Path) -> tuple[str, Project]:
     raise refused or ConfigError(f"{folder} is for no chip.")
 
 
-def _kconfgen(idf: Path, project: Project, chip: str, files: list[Path], work: Path) -> Path:
+def _kconfgen(idf: Path, project: IdfProject, chip: str, files: list[Path], work: Path) -> Path:
     folders = [*sorted((idf / "components").iterdir()), *project.components]
     lists = {"COMPONENT_KCONFIGS": "kconfig", "COMPONENT_KCONFIGS_PROJBUILD": "kconfig.projbuild"}
     environment = {
@@ -192,7 +192,7 @@ def _named_paths(read: Read | None) -> str:
     return " ".join(sorted(path.name for group in read or () for path in group)) or "nothing"
 
 
-def _configured_by_idf(idf: Path, project: Project, chip: str, work: Path) -> dict[Path, Read]:
+def _configured_by_idf(idf: Path, project: IdfProject, chip: str, work: Path) -> dict[Path, Read]:
     """Let ESP-IDF configure a project with a toolchain that does nothing; return what it builds."""
     tools = work / "tools"
     tools.mkdir()
@@ -232,7 +232,7 @@ def _paths(folder: str, words: str, work: Path) -> set[Path]:
     return {path for path in paths if not path.is_relative_to(work)}
 
 
-def _read_by_hil(project: Project, component: Path, chip: str, options: Path) -> Read:
+def _read_by_hil(project: IdfProject, component: Path, chip: str, options: Path) -> Read:
     """Return what a component's file registers with these options, as in ESP-IDF's last pass."""
     (found,) = read_cmake(project.folder, chip=chip, components=(component,), options=options).components
     sources, include_dirs = (";".join(found.says.get(key, ())) for key in ("sources", "include_dirs"))

@@ -84,7 +84,7 @@ class Calibration:
         return cls({name: np.array(values) for name, values in found.items()})
 
 
-class Decoder:
+class Ppk2Decoder:
     """Turns the bytes of a stream into µA. ``voltage_mv`` is what the board gets, which some of it leaks."""
 
     def __init__(self, calibration: Calibration, voltage_mv: int) -> None:
@@ -211,7 +211,7 @@ class Ppk2:
         self._port = self._open(find_port(current.serial))
         try:
             text = self._metadata()
-            self._decoder = Decoder(Calibration.parse(text), current.voltage_mv)
+            self._decoder = Ppk2Decoder(Calibration.parse(text), current.voltage_mv)
             self._set_up(current, text)
         except (RigError, ValueError) as error:
             self.close()

@@ -16,7 +16,7 @@ from hil.base.errors import HilError, RigError
 from hil.base.finding import Finding
 from hil.base.numeric import np
 from hil.boards.current.ppk2 import Ppk2
-from hil.boards.current.track import Drawn, Meter, Spans, Track, Window, drawn_in
+from hil.boards.current.track import DrawnCurrent, Meter, Spans, Track, Window, drawn_in
 from hil.boards.rack import Board
 from hil.boards.rack.current import Current
 from hil.model import Case, Scalar, Series
@@ -219,7 +219,7 @@ def sleep_figure(
     return {"sleep_current_na": round(drawn.mean_ua * 1000)}
 
 
-def _checked(drawn: Drawn, place: str) -> Drawn:
+def _checked(drawn: DrawnCurrent, place: str) -> DrawnCurrent:
     if drawn.saturated:
         raise RigError(
             f"{place} was beyond its range in {drawn.saturated} samples of the case.",

@@ -75,7 +75,7 @@ class Meter(Protocol):
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnCurrent:
     """What a board drew in some windows: ``energy_uj`` over ``seen_s`` of their ``of_s``."""
 
     mean_ua: float
@@ -135,7 +135,7 @@ def _halved(spans: Spans) -> Spans:
     )
 
 
-def drawn_in(spans: Spans, windows: Sequence[Window]) -> Drawn:
+def drawn_in(spans: Spans, windows: Sequence[Window]) -> DrawnCurrent:
     """Integrate over windows in the spans' own seconds; a span that reaches beyond one counts by its part.
 
     Energy is voltage times current: µA · mV = nW, so that a second of it is a thousandth of a µJ.
@@ -147,7 +147,7 @@ def drawn_in(spans: Spans, windows: Sequence[Window]) -> Drawn:
     covered_s = float(overlap.sum())
     touched = overlap > 0
     charge_ua_s = float((spans.mean_ua * overlap).sum())
-    return Drawn(
+    return DrawnCurrent(
         mean_ua=charge_ua_s / covered_s if covered_s else 0.0,
         peak_ua=float(spans.peak_ua[touched].max(initial=0.0)),
         energy_uj=float((spans.mean_ua * spans.mv * overlap).sum()) / 1000,

@@ -51,7 +51,7 @@ class ChecksumError(ImageError):
 
 
 @dataclass(frozen=True)
-class Segment:
+class AppSegment:
     """One segment; ``flash_offset`` is where its data begins."""
 
     address: int
@@ -60,10 +60,10 @@ class Segment:
 
 
 @dataclass(frozen=True)
-class Image:
+class AppImage:
     """A verified image. ``sha256`` is the appended digest, None where the image has none."""
 
-    segments: tuple[Segment, ...]
+    segments: tuple[AppSegment, ...]
     entry: int
     chip_id: int
     sha256: bytes | None
@@ -89,7 +89,7 @@ def xor_bytes(data: bytes) -> int:
     return data[0] if data else 0
 
 
-def read_image(read: Read, offset: int, limit: int) -> Image:
+def read_image(read: Read, offset: int, limit: int) -> AppImage:
     """Read and verify the image at flash ``offset``, at most ``limit`` bytes long.
 
     Raises ImageError with the bootloader's text (``esp_image_format.c``).
@@ -115,12 +115,12 @@ def read_image(read: Read, offset: int, limit: int) -> Image:
     digest = read(offset + checksum_at + 1, SHA256_BYTES) if extended[15] else None
     if digest and hashlib.sha256(read(offset, checksum_at + 1)).digest() != digest:
         raise ImageError("Image hash failed - image is corrupt")
-    return Image(segments, entry, int.from_bytes(extended[4:6], "little"), digest, end)
+    return AppImage(segments, entry, int.from_bytes(extended[4:6], "little"), digest, end)
 
 
-def _read_segments(read: Read, offset: int, limit: int, count: int) -> tuple[tuple[Segment, ...], int]:
+def _read_segments(read: Read, offset: int, limit: int, count: int) -> tuple[tuple[AppSegment, ...], int]:
     """Return the segments and where, counted from ``offset``, they end."""
-    segments: list[Segment] = []
+    segments: list[AppSegment] = []
     at = HEADER.size
     for _ in range(count):
         if at + SEGMENT_HEADER.size > limit:
@@ -131,7 +131,7 @@ def _read_segments(read: Read, offset: int, limit: int, count: int) -> tuple[tup
             raise ImageError(f"unaligned segment length {length:#x}")
         if at + length > limit:
             raise ImageError(f"Image length {at + length} doesn't fit in partition length {limit}")
-        segments.append(Segment(address, offset + at, read(offset + at, length)))
+        segments.append(AppSegment(address, offset + at, read(offset + at, length)))
         at += length
     return tuple(segments), at
 
@@ -162,7 +162,7 @@ def pack_bootloader_description(*, idf_version: str, console_baud: int, table_of
     return description + CONSOLE_CONTAINER.pack(CONSOLE_CONTAINER_MAGIC, console_baud) + elsewhere
 
 
-def unpack_app_description(image: Image) -> AppDescription | None:
+def unpack_app_description(image: AppImage) -> AppDescription | None:
     """Return the application description at the head of the first segment, None where there is none."""
     data = image.segments[0].data if image.segments else b""
     if len(data) < APP_DESCRIPTION.size or data[:4] != APP_DESCRIPTION_MAGIC.to_bytes(4, "little"):
@@ -187,7 +187,7 @@ def read_app_description(path: Path) -> AppDescription | None:
     )
 
 
-def unpack_bootloader_description(image: Image) -> tuple[str, int, int] | None:
+def unpack_bootloader_description(image: AppImage) -> tuple[str, int, int] | None:
     """Return a bootloader's ESP-IDF version, console baud rate and table offset; None where it has none."""
     data = image.segments[0].data if image.segments else b""
     if len(data) < BOOTLOADER_DESCRIPTION.size + CONSOLE_CONTAINER.size:
@@ -205,7 +205,7 @@ def pack_elf(elf: bytes) -> bytes:
     return container + b"\0" * (-len(container) % 4)
 
 
-def unpack_elf(image: Image) -> bytes | None:
+def unpack_elf(image: AppImage) -> bytes | None:
     """Return the host ELF that the image carries, None where it carries none (a real chip's image)."""
     data = image.segments[0].data if image.segments else b""
     at = APP_DESCRIPTION.size

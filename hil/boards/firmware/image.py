@@ -34,7 +34,7 @@ FLASH_SIZE = "4MB"
 
 
 @dataclass(frozen=True)
-class Layout:
+class ChipLayout:
     """A chip's image as ESP-IDF v5.5 makes it: load addresses (code that never runs has to lie somewhere
     valid), flash clock, the revisions of chip and eFuse block that the image is for, times 100, and whether
     its cores are RISC-V (else Xtensa)."""
@@ -64,7 +64,7 @@ class Layout:
 _LAYOUTS = {
     layout.chip: layout
     for layout in (
-        Layout(
+        ChipLayout(
             chip="esp32",
             mapped_address=0x3F400020,
             data_address=0x3FFF0030,
@@ -75,7 +75,7 @@ _LAYOUTS = {
             max_revision=399,
             max_efuse_revision=99,
         ),
-        Layout(
+        ChipLayout(
             chip="esp32s3",
             mapped_address=0x3C000020,
             data_address=0x3FCE2820,
@@ -86,7 +86,7 @@ _LAYOUTS = {
             max_revision=99,
             max_efuse_revision=199,
         ),
-        Layout(
+        ChipLayout(
             chip="esp32c3",
             mapped_address=0x3C000020,
             data_address=0x3FCD5820,
@@ -102,7 +102,7 @@ _LAYOUTS = {
 }
 
 
-def layout_of(chip: str) -> Layout:
+def layout_of(chip: str) -> ChipLayout:
     """Return a chip's layout. Raises ConfigError listing the chips that have one."""
     if chip not in _LAYOUTS:
         raise ConfigError(f"Images for {chip!r} cannot be made here; they can for: {', '.join(_LAYOUTS)}.")
@@ -217,7 +217,7 @@ def _without_debug_information(elf: Path) -> bytes:
         return stripped.read_bytes()
 
 
-def _app_image(layout: Layout, full_elf: bytes, flashed_elf: bytes, project: str, version: str) -> bytes:
+def _app_image(layout: ChipLayout, full_elf: bytes, flashed_elf: bytes, project: str, version: str) -> bytes:
     description = app_image.pack_app_description(
         project=project,
         version=version,
@@ -230,7 +230,7 @@ def _app_image(layout: Layout, full_elf: bytes, flashed_elf: bytes, project: str
     return _save(layout, sections, entry=layout.code_address)
 
 
-def _bootloader_image(layout: Layout, console_baud: int, table_offset: int) -> bytes:
+def _bootloader_image(layout: ChipLayout, console_baud: int, table_offset: int) -> bytes:
     description = app_image.pack_bootloader_description(
         idf_version=IDF_VERSION, console_baud=console_baud, table_offset=table_offset
     )
@@ -239,7 +239,7 @@ def _bootloader_image(layout: Layout, console_baud: int, table_offset: int) -> b
     return _save(layout, sections, entry=code)
 
 
-def _save(layout: Layout, sections: Sequence[tuple[int, str, bytes]], *, entry: int) -> bytes:
+def _save(layout: ChipLayout, sections: Sequence[tuple[int, str, bytes]], *, entry: int) -> bytes:
     rom = layout.rom
     image: ESP32FirmwareImage = rom.BOOTLOADER_IMAGE()
     image.chip_id = rom.IMAGE_CHIP_ID
@@ -264,7 +264,7 @@ def _otadata_file(table: Sequence[Partition]) -> dict[str, bytes]:
 
 
 def _flasher_args(
-    layout: Layout, table: Sequence[Partition], slot: Partition, project: str, table_offset: int
+    layout: ChipLayout, table: Sequence[Partition], slot: Partition, project: str, table_offset: int
 ) -> dict[str, object]:
     parts = {
         "bootloader": (layout.rom.BOOTLOADER_FLASH_OFFSET, _BOOTLOADER),
@@ -293,7 +293,7 @@ def _flasher_args(
     }
 
 
-def _sdkconfig(layout: Layout, tick_hz: int, console_baud: int) -> dict[str, object]:
+def _sdkconfig(layout: ChipLayout, tick_hz: int, console_baud: int) -> dict[str, object]:
     return {
         "ESPTOOLPY_MONITOR_BAUD": console_baud,
         "ESP_CONSOLE_UART_BAUDRATE": console_baud,

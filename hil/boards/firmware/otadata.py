@@ -23,7 +23,7 @@ ENTRY_BYTES = _ENTRY.size
 
 
 @dataclass(frozen=True)
-class Entry:
+class OtadataEntry:
     """``sequence`` grows with every update; slot = (sequence - 1) modulo the number of slots."""
 
     sequence: int
@@ -54,19 +54,19 @@ def pack(sequence: int, state: int = STATE_UNDEFINED) -> bytes:
     return _ENTRY.pack(sequence, b"\xff" * 20, state, sequence_crc(sequence))
 
 
-def unpack(raw: bytes) -> Entry:
+def unpack(raw: bytes) -> OtadataEntry:
     """Read one entry, the first ``ENTRY_BYTES`` of its sector."""
     sequence, _, state, crc = _ENTRY.unpack(raw)
-    return Entry(sequence, state, crc)
+    return OtadataEntry(sequence, state, crc)
 
 
-def active(entries: Sequence[Entry]) -> int | None:
+def active(entries: Sequence[OtadataEntry]) -> int | None:
     """Return the index of the entry that rules, None where none is valid."""
     valid = [index for index, entry in enumerate(entries) if entry.valid]
     return max(valid, key=lambda index: entries[index].sequence) if valid else None
 
 
-def select(entries: Sequence[Entry], *, slot_count: int) -> int | None:
+def select(entries: Sequence[OtadataEntry], *, slot_count: int) -> int | None:
     """Return the index of the slot to boot, None where no entry is valid."""
     ruling = active(entries)
     return None if ruling is None else (entries[ruling].sequence - 1) % slot_count

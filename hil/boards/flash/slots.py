@@ -22,7 +22,7 @@ from hil.boards.rack import Board
 
 
 @dataclass(frozen=True)
-class Layout:
+class SlotLayout:
     """Where a partition table has its OTA slots, by number, and its otadata."""
 
     slots: tuple[Partition, ...]
@@ -129,9 +129,9 @@ class SlotFlasher:
         return write(self._board, what, log=log, stop=self._stop)
 
 
-def _layout(table: tuple[Partition, ...]) -> Layout | None:
+def _layout(table: tuple[Partition, ...]) -> SlotLayout | None:
     slots = tuple(sorted((part for part in table if part.is_ota_slot), key=lambda part: part.subtype))
     otadata = find_data(table, DATA_OTA)
     if len(slots) < 2 or otadata is None or otadata.size_bytes < 2 * SECTOR_BYTES:
         return None
-    return Layout(slots, otadata)
+    return SlotLayout(slots, otadata)

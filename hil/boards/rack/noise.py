@@ -13,7 +13,7 @@ OFFSET_MAX = 1.0  # exp(1) is 2.7 times the delay; beyond that it is another air
 
 
 @dataclass(frozen=True)
-class Drift:
+class BoardDrift:
     """One board grows slower (or faster) within a run, on the log scale: by ``per_boot`` from boot to boot,
     and by ``step`` from the boot ``at_boot`` (counted from 0) on."""
 
@@ -48,7 +48,7 @@ class NoiseSettings:
     seed: int = 1
     session: str = ""
     session_step: float = 0.0
-    drift: Drift | None = None
+    drift: BoardDrift | None = None
     bistable: Bistable | None = None
 
 
@@ -66,10 +66,10 @@ def read_noise(node: Node | None, boards: Collection[str]) -> NoiseSettings | No
     )
 
 
-def _drift(node: Node | None, boards: Collection[str]) -> Drift | None:
+def _drift(node: Node | None, boards: Collection[str]) -> BoardDrift | None:
     if node is None:
         return None
-    return Drift(
+    return BoardDrift(
         board=_board(node, node.text("board"), boards),
         per_boot=_offset(node, "per_boot", default=0.0),
         step=_offset(node, "step", default=0.0),

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from hil.base.errors import ExitCode, combine_exit_codes
-from hil.history.summary import BoardRun, BoardState, Health
+from hil.history.summary import BoardInRun, BoardState, Health
 from hil.model import KINDS, Fault, Recovery, RunRecord
 from hil.store import StoredRun
 
@@ -26,7 +26,7 @@ def exit_code_of(run: StoredRun) -> int:
     return int(combine_exit_codes(faults) if faults else ExitCode.INTERRUPTED)
 
 
-def _boards(run: StoredRun) -> Iterable[BoardRun]:
+def _boards(run: StoredRun) -> Iterable[BoardInRun]:
     """Yield the boards that run.json names, and those that only the journal does, sorted."""
     entries = run.journal.entries
     records = [entry for entry in entries if isinstance(entry, RunRecord)]
@@ -43,7 +43,7 @@ def _boards(run: StoredRun) -> Iterable[BoardRun]:
     for board in sorted({*natures, *faults}):
         kind, target = natures.get(board, ("", ""))
         own = faults.get(board, [])
-        yield BoardRun(
+        yield BoardInRun(
             board=board,
             kind=next((known for known in KINDS if known == kind), usual),
             target=target,

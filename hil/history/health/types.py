@@ -12,7 +12,7 @@ import datetime
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from hil.history.summary import BoardRun, Summary
+from hil.history.summary import BoardInRun, Summary
 from hil.model import Kind, Quarantine
 
 RIG = "rig"  # whose faults are the rack's own (hil.base.errors)
@@ -69,11 +69,11 @@ class RackHealth:
         return self.failed_runs.get(RIG, 0) / self.runs if self.runs else None
 
 
-Part = tuple[Summary, BoardRun]
+Part = tuple[Summary, BoardInRun]
 
 
 @dataclass(frozen=True)
-class Outage:
+class BoardOutage:
     """``ended_utc`` is the start of the next sound run, "" while the board is still down."""
 
     since_utc: str
@@ -81,26 +81,30 @@ class Outage:
     ended_utc: str = ""
 
 
-def took_part(board: BoardRun) -> bool:
+def took_part(board: BoardInRun) -> bool:
     """Say whether a run tells of the board: it measured, or something went wrong with it."""
     return board.state in ("measured", "faulted")
 
 
-def rig_failed(board: BoardRun) -> bool:
+def rig_failed(board: BoardInRun) -> bool:
     """Say whether the rig failed on the board; a panic is the firmware's, and the board was sound."""
     return took_part(board) and board.faults.get(RIG, 0) > 0
 
 
-def outages_of(parts: Iterable[Part]) -> list[Outage]:
+def outages_of(parts: Iterable[Part]) -> list[BoardOutage]:
     """Return a board's outages, the earliest first; ``parts`` are in the order of the runs' start.
 
     Runs that the board took no part in neither end an outage nor make one longer.
     """
-    ended: list[Outage] = []
-    current: Outage | None = None
+    ended: list[BoardOutage] = []
+    current: BoardOutage | None = None
     for run, board in parts:
         if rig_failed(board):
-            current = Outage(current.since_utc, current.runs + 1) if current else Outage(run.started_utc, 1)
+            current = (
+                BoardOutage(current.since_utc, current.runs + 1)
+                if current
+                else BoardOutage(run.started_utc, 1)
+            )
         elif current and took_part(board):
             ended.append(replace(current, ended_utc=run.started_utc))
             current = None

@@ -21,7 +21,7 @@ Tone = Literal["good", "bad", "unsure", "soft"]
 
 
 @dataclass(frozen=True)
-class State:
+class HealthState:
     """How a board is: a sign that needs no colour, words, and a tone for those who see colours."""
 
     sign: str
@@ -32,15 +32,15 @@ class State:
         return f"{self.sign} {self.text}"
 
 
-def state_of(board: BoardHealth) -> State:
+def state_of(board: BoardHealth) -> HealthState:
     """Return whether a board is up, down since when, kept out, or not known."""
     if board.quarantine:
-        return State("◌", f"quarantined since {day(board.quarantine.since_utc)}", "unsure")
+        return HealthState("◌", f"quarantined since {day(board.quarantine.since_utc)}", "unsure")
     if board.down_since_utc:
-        return State("✗", f"down since {moment(board.down_since_utc)}", "bad")
+        return HealthState("✗", f"down since {moment(board.down_since_utc)}", "bad")
     if not board.runs:
-        return State(NOTHING, "no run", "soft")
-    return State("✓", "up", "good")
+        return HealthState(NOTHING, "no run", "soft")
+    return HealthState("✓", "up", "good")
 
 
 def cells(board: BoardHealth) -> tuple[str, ...]:

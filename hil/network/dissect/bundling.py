@@ -8,8 +8,8 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hil.network.dissect.flows import Flow, Sent, carried, streams
-from hil.network.dissect.segments import Segment
+from hil.network.dissect.flows import Flow, SentSegment, carried, streams
+from hil.network.dissect.segments import MqttSegment
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Bundling:
         }
 
 
-def bundling_of(segments: Sequence[Segment], *, sender: str, ports: Sequence[int] = ()) -> Bundling:
+def bundling_of(segments: Sequence[MqttSegment], *, sender: str, ports: Sequence[int] = ()) -> Bundling:
     """Look at what ``sender`` (an IPv4 address) sent; with ``ports``, on connections of these broker ports.
 
     Where sender and receiver share an address, its side is the one whose source port is in ``ports``.
@@ -79,13 +79,13 @@ class _Side:
     address: str
     ports: frozenset[int]
 
-    def concerns(self, segment: Segment) -> bool:
+    def concerns(self, segment: MqttSegment) -> bool:
         ends = {segment.source_port, segment.destination_port}
         return self.address in (segment.source, segment.destination) and (
             not self.ports or not self.ports.isdisjoint(ends)
         )
 
-    def sent(self, segment: Segment) -> bool:
+    def sent(self, segment: MqttSegment) -> bool:
         if segment.source != self.address or not self.concerns(segment):
             return False
         return segment.destination != self.address or segment.source_port in self.ports
@@ -95,7 +95,7 @@ class _Side:
 class _Direction:
     """The sender's direction of one connection."""
 
-    stream: Sequence[Segment]
+    stream: Sequence[MqttSegment]
     side: _Side
     counts: dict[str, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
     ack_delays_us: list[int] = field(default_factory=list)
@@ -104,7 +104,7 @@ class _Direction:
 
     def __post_init__(self) -> None:
         ours, theirs = Flow(), Flow()
-        waiting: list[Sent] = []
+        waiting: list[SentSegment] = []
         for segment in self.stream:
             if not self.side.concerns(segment):
                 continue
@@ -127,7 +127,7 @@ class _Direction:
         return max(self.counts[kind].values(), default=0)
 
     @staticmethod
-    def _sent(one: Sent, waiting: list[Sent]) -> list[Sent]:
+    def _sent(one: SentSegment, waiting: list[SentSegment]) -> list[SentSegment]:
         if one.new_bytes:
             waiting.append(one)
             return waiting

@@ -7,20 +7,20 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from hil.network.dissect.segments import Pdu, Segment
+from hil.network.dissect.segments import MqttSegment, Pdu
 from hil.network.dissect.tcp import unwrapped
 
 _APPLICATION_DATA = 23  # TLS content type (RFC 8446, 5.1)
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentSegment:
     """A segment that takes up sequence numbers: data, SYN or FIN.
 
     ``start`` and ``end`` do not wrap; ``new_bytes`` of its payload were not captured before.
     """
 
-    segment: Segment
+    segment: MqttSegment
     start: int
     end: int
     new_bytes: int
@@ -30,24 +30,24 @@ class Sent:
 class Flow:
     """One direction of a connection, segment by segment as captured."""
 
-    sent: list[Sent] = field(default_factory=list)
+    sent: list[SentSegment] = field(default_factory=list)
     acknowledged: int | None = None  # the highest number that this direction acknowledged of the other
     _near: int | None = None
     _covered: list[tuple[int, int]] = field(default_factory=list)
 
-    def add(self, segment: Segment) -> Sent:
+    def add(self, segment: MqttSegment) -> SentSegment:
         """Note one segment of this direction."""
         start = segment.sequence if self._near is None else unwrapped(segment.sequence, self._near)
         data_start = start + segment.syn
         data_end = data_start + segment.payload_bytes
         new_bytes = self._cover(data_start, data_end) if segment.payload_bytes else 0
-        one = Sent(segment, start, data_end + segment.fin, new_bytes)
+        one = SentSegment(segment, start, data_end + segment.fin, new_bytes)
         self._near = max(one.end, self._near or one.end)
         if one.end > one.start:
             self.sent.append(one)
         return one
 
-    def acknowledge(self, segment: Segment, other: Flow) -> int | None:
+    def acknowledge(self, segment: MqttSegment, other: Flow) -> int | None:
         """Note what this segment acknowledges of the other direction; return the number where it is news."""
         if not segment.ack or other._near is None:
             return None
@@ -81,12 +81,12 @@ class Carried:
     """An MQTT packet, and the segments in which it begins and ends."""
 
     pdu: Pdu
-    first: Sent
-    last: Sent
+    first: SentSegment
+    last: SentSegment
     begins_segment: bool
 
 
-def carried(sent: Iterable[Sent]) -> Iterator[Carried]:
+def carried(sent: Iterable[SentSegment]) -> Iterator[Carried]:
     """Yield the packets of one direction in their order.
 
     tshark shows packets that waited for a lost segment with the one that came late. Here they are given back
@@ -108,8 +108,8 @@ def carried(sent: Iterable[Sent]) -> Iterator[Carried]:
         begin = end
 
 
-def _carried_by_tls(sent: Iterable[Sent]) -> Iterator[Carried]:
-    waiting: list[Sent] = []
+def _carried_by_tls(sent: Iterable[SentSegment]) -> Iterator[Carried]:
+    waiting: list[SentSegment] = []
     for one in sent:
         if one.new_bytes:
             waiting.append(one)
@@ -121,9 +121,9 @@ def _carried_by_tls(sent: Iterable[Sent]) -> Iterator[Carried]:
             waiting = []
 
 
-def streams(segments: Iterable[Segment]) -> Iterator[list[Segment]]:
+def streams(segments: Iterable[MqttSegment]) -> Iterator[list[MqttSegment]]:
     """Yield the segments of each connection, in the order in which the connections began."""
-    found: dict[int, list[Segment]] = {}
+    found: dict[int, list[MqttSegment]] = {}
     for segment in segments:
         found.setdefault(segment.stream, []).append(segment)
     yield from found.values()

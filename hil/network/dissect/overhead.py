@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hil.network.dissect.flows import Flow, Sent, streams
+from hil.network.dissect.flows import Flow, SentSegment, streams
 from hil.network.dissect.pdus import Pdu
-from hil.network.dissect.segments import Segment
+from hil.network.dissect.segments import MqttSegment
 
 # Frames as a whole, headers and all.
 CONNECTION_PARTS = (
@@ -104,7 +104,7 @@ COUNTS = (
 )
 
 
-def overhead_of(segments: Sequence[Segment], *, board: str) -> Overhead:
+def overhead_of(segments: Sequence[MqttSegment], *, board: str) -> Overhead:
     """Add up the connections of ``board`` (an IP address)."""
     parts: Counter[str] = Counter()
     counts: Counter[str] = Counter()
@@ -118,7 +118,7 @@ class _Stream:
     """Adds up one connection. First each segment that takes up sequence numbers gets an owner, then the
     acknowledgements do, by what they acknowledge."""
 
-    def __init__(self, segments: Sequence[Segment], parts: Counter[str], counts: Counter[str]) -> None:
+    def __init__(self, segments: Sequence[MqttSegment], parts: Counter[str], counts: Counter[str]) -> None:
         self._segments = segments
         self._end = (segments[0].source, segments[0].source_port)  # either of the two
         self._parts = parts
@@ -158,7 +158,7 @@ class _Stream:
             self._counts[part] += 1
             self._parts[part] += pdu.packet_bytes
 
-    def _add_sent(self, sent: Sent, owner: str) -> int:
+    def _add_sent(self, sent: SentSegment, owner: str) -> int:
         """Add the frame's headers; return the bytes of payload that are MQTT, or TLS round it."""
         segment = sent.segment
         if owner in _REPEATED:
@@ -176,11 +176,11 @@ class _Stream:
         self._counts[owner] += 1
         return 0
 
-    def _add_frame(self, part: str, segment: Segment) -> None:
+    def _add_frame(self, part: str, segment: MqttSegment) -> None:
         self._parts[part] += segment.frame_bytes
         self._counts[part] += 1
 
-    def _add_layers(self, segment: Segment) -> None:
+    def _add_layers(self, segment: MqttSegment) -> None:
         headers = segment.ip_bytes + segment.tcp_bytes
         # the padding of a short frame is Ethernet's
         self._parts["ethernet"] += segment.frame_bytes - headers - segment.payload_bytes
@@ -188,7 +188,7 @@ class _Stream:
         self._parts["tcp"] += segment.tcp_bytes - segment.options_bytes
         self._parts["tcp_options"] += segment.options_bytes
 
-    def _add_bare(self, segment: Segment, acknowledged: str) -> None:
+    def _add_bare(self, segment: MqttSegment, acknowledged: str) -> None:
         """Add a segment that takes up no sequence number: RST, or an ACK alone."""
         if segment.rst:
             self._add_frame("rst", segment)
@@ -201,7 +201,7 @@ class _Stream:
 class _Ends:
     """Where the segments of one direction end, and their owners: what an acknowledgement is for."""
 
-    def __init__(self, sent: Sequence[Sent], owners: Mapping[int, str]) -> None:
+    def __init__(self, sent: Sequence[SentSegment], owners: Mapping[int, str]) -> None:
         known = sorted(
             (one.end, index, owners[one.segment.number])
             for index, one in enumerate(sent)
@@ -216,7 +216,7 @@ class _Ends:
         return self._owners[reached - 1] if reached else _MESSAGES
 
 
-def _owners(sent: Sequence[Sent]) -> dict[int, str]:
+def _owners(sent: Sequence[SentSegment]) -> dict[int, str]:
     """Say what each segment is for, by its number: data in which no packet ends is for the next that does."""
     owners: dict[int, str] = {}
     following = "undissected"
@@ -228,7 +228,7 @@ def _owners(sent: Sequence[Sent]) -> dict[int, str]:
     return owners
 
 
-def _owner(sent: Sent) -> str | None:
+def _owner(sent: SentSegment) -> str | None:
     segment = sent.segment
     if segment.pdus:
         kinds = {pdu.kind for pdu in segment.pdus}

@@ -103,7 +103,7 @@ _NO_FLAGS: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class MqttSegment:
     """One TCP segment; ``pdus`` are the MQTT packets that are complete with it (reassembled by tshark).
 
     ``time_us`` is the capturing host's wall clock. Bytes: ``frame_bytes`` as on the wire (Ethernet without
@@ -141,7 +141,7 @@ class Segment:
     unreadable: str = ""
 
 
-def read_segments(path: Path, ports: MqttPorts, *, key_log: Path | None = None) -> list[Segment]:
+def read_segments(path: Path, ports: MqttPorts, *, key_log: Path | None = None) -> list[MqttSegment]:
     """Return every TCP segment of a capture, in the order captured; relative sequence numbers are not used.
 
     With ``key_log`` (SSLKEYLOGFILE's format) MQTT inside TLS is seen too.
@@ -165,7 +165,7 @@ class _SegmentReader:
         self._topics: dict[tuple[int, bytes, int], dict[int, str]] = {}  # by direction, then by alias
         self.completeness: dict[int, int] = {}
 
-    def read(self, options_: Sequence[str]) -> list[Segment]:
+    def read(self, options_: Sequence[str]) -> list[MqttSegment]:
         """Return the file's segments."""
         names = (*_FIELDS, *(f"tcp.analysis.{flag}" for flag in _FLAGS))
         found = [self._checked(row) for row in read_fields(self._path, names, options_, FRAMES_FILTER)]
@@ -174,13 +174,13 @@ class _SegmentReader:
             object.__setattr__(one, "completeness", self.completeness[one.stream])
         return found
 
-    def _checked(self, row: Row) -> Segment:
+    def _checked(self, row: Row) -> MqttSegment:
         try:
             return self._segment(row)
         except (IndexError, ValueError) as error:
             raise self._error(row, f"it lacks a field of TCP or IP: {_quoted(row)}") from error
 
-    def _segment(self, row: Row) -> Segment:
+    def _segment(self, row: Row) -> MqttSegment:
         frame_bytes, stream, source_port, port = int(row[2]), int(row[4]), int(row[6]), int(row[8])
         ip_bytes, tcp_bytes, payload_bytes, flags = int(row[9]), int(row[10]), int(row[11]), int(row[12], 16)
         if row[3] != row[2] and not self._ports.isdisjoint((source_port, port)):
@@ -189,7 +189,7 @@ class _SegmentReader:
         pdus, unreadable = self._pdus(row, self._topics.setdefault(direction, {}))
         completeness = self.completeness.get(stream, 0) | _seen(flags, payload_bytes)
         self.completeness[stream] = completeness
-        return Segment(
+        return MqttSegment(
             number=int(row[0]),
             time_us=_microseconds(row[1]),
             stream=stream,
@@ -268,4 +268,4 @@ def _quoted(row: Row) -> str:
     return ", ".join(f"{name} {field.decode('ascii', 'replace') or '(none)'}" for name, field in pairs)
 
 
-__all__ = ["MqttPorts", "Pdu", "Segment", "read_segments"]
+__all__ = ["MqttPorts", "MqttSegment", "Pdu", "read_segments"]

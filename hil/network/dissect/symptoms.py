@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from hil.network.dissect.segments import FRAMES_FILTER, Segment
+from hil.network.dissect.segments import FRAMES_FILTER, MqttSegment
 
 _COMPLETE = frozenset(7 | end | data for end in (16, 32, 48) for data in (0, 8))
 _LISTS = "-o tcp.reassemble_out_of_order:TRUE -T fields -E occurrence=a -E aggregator=,"
@@ -96,12 +96,12 @@ SYMPTOMS: tuple[Symptom, ...] = (
 )
 
 
-def count_symptoms(segments: Sequence[Segment]) -> Mapping[str, int]:
+def count_symptoms(segments: Sequence[MqttSegment]) -> Mapping[str, int]:
     """Return each symptom's count by name: as many as tshark shows frames with the filter."""
     return {symptom.name: _counter(symptom)(segments) for symptom in SYMPTOMS}
 
 
-def _counter(symptom: Symptom) -> Callable[[Sequence[Segment]], int]:
+def _counter(symptom: Symptom) -> Callable[[Sequence[MqttSegment]], int]:
     own = {
         "empty_publish_count": _empty_publishes,
         "reassembled_pdu_count": _several_publishes,
@@ -110,17 +110,17 @@ def _counter(symptom: Symptom) -> Callable[[Sequence[Segment]], int]:
     return own.get(symptom.name) or _flagged(symptom.name.removesuffix("_count"))
 
 
-def _flagged(flag: str) -> Callable[[Sequence[Segment]], int]:
+def _flagged(flag: str) -> Callable[[Sequence[MqttSegment]], int]:
     return lambda segments: sum(1 for one in segments if flag in one.analysis)
 
 
-def _empty_publishes(segments: Sequence[Segment]) -> int:
+def _empty_publishes(segments: Sequence[MqttSegment]) -> int:
     return sum(pdu.kind == "PUBLISH" and not pdu.payload for one in segments for pdu in one.pdus)
 
 
-def _several_publishes(segments: Sequence[Segment]) -> int:
+def _several_publishes(segments: Sequence[MqttSegment]) -> int:
     return sum(sum(pdu.kind == "PUBLISH" for pdu in one.pdus) > 1 for one in segments if len(one.pdus) > 1)
 
 
-def _incomplete(segments: Sequence[Segment]) -> int:
+def _incomplete(segments: Sequence[MqttSegment]) -> int:
     return len({one.stream for one in segments if one.completeness not in _COMPLETE})

@@ -14,26 +14,26 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hil.base.errors import FirmwareError
-from hil.network.ledger.evidence import NOT_ACCEPTED, Arrival, Evidence, Handed, Outcome, Sighting, Tcp
-from hil.network.ledger.points import OWNERS, Owner, Point
+from hil.network.ledger.evidence import NOT_ACCEPTED, Arrival, Handed, LossEvidence, Outcome, Sighting, Tcp
+from hil.network.ledger.points import OWNERS, LossPoint, Owner
 
 _OUTCOMES, _TCP_VALUES = frozenset(Outcome), frozenset(Tcp)
 _TCP_KNOWN = frozenset({Tcp.NEVER_TRANSMITTED, Tcp.TRANSMITTED, Tcp.ACKNOWLEDGED})
-_CAPTURED = (Point.ACCESS_POINT, Point.BROKER_IN, Point.BROKER_OUT)
-_COUNTED = (Point.DEVICE_CALL, Point.DEVICE_TCP, *_CAPTURED)  # that arrived is counted as that
+_CAPTURED = (LossPoint.ACCESS_POINT, LossPoint.BROKER_IN, LossPoint.BROKER_OUT)
+_COUNTED = (LossPoint.DEVICE_CALL, LossPoint.DEVICE_TCP, *_CAPTURED)  # that arrived is counted as that
 _SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LedgerLine:
     """One message. ``passed`` is the last point that it is proven to have passed, None where none is.
     ``times_us`` are when it was first seen at each point (wall clock), for those that note a time."""
 
     number: int
     owner: Owner
-    passed: Point | None
+    passed: LossPoint | None
     arrivals: int
-    times_us: Mapping[Point, int]
+    times_us: Mapping[LossPoint, int]
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ class Ledger:
     ``out_of_order_count`` are messages that came first after one with a higher number had come.
     """
 
-    lines: tuple[Line, ...]
-    observed: frozenset[Point]
+    lines: tuple[LedgerLine, ...]
+    observed: frozenset[LossPoint]
     duplicates_count: int
     out_of_order_count: int
 
@@ -52,7 +52,7 @@ class Ledger:
         """Return how many messages have this owner."""
         return sum(line.owner is owner for line in self.lines)
 
-    def passed_count(self, point: Point) -> int:
+    def passed_count(self, point: LossPoint) -> int:
         """Return how many messages are proven to have passed a point: seen there, or later."""
         return sum(line.passed is not None and line.passed >= point for line in self.lines)
 
@@ -75,7 +75,7 @@ class Ledger:
         return {**sums, **lost, **seen, **order}
 
 
-def attribute(evidence: Evidence) -> Ledger:
+def attribute(evidence: LossEvidence) -> Ledger:
     """Name each loss's owner.
 
     Raises FirmwareError: a number came that was never sent, one was sent twice, or a row's outcome or tcp is
@@ -93,9 +93,9 @@ def attribute(evidence: Evidence) -> Ledger:
         passed = _last_passed(one, sightings, acknowledged, arrivals)
         times = {point: seen.seen[one.number] for point, seen in sightings.items() if one.number in seen.seen}
         if one.number in first_us:
-            times[Point.SUBSCRIBER] = first_us[one.number]
+            times[LossPoint.SUBSCRIBER] = first_us[one.number]
         owner = _owner(one, passed, sightings)
-        lines.append(Line(one.number, owner, passed, arrivals[one.number], times))
+        lines.append(LedgerLine(one.number, owner, passed, arrivals[one.number], times))
     return Ledger(
         lines=tuple(lines),
         observed=_observed(handed, sightings),
@@ -104,7 +104,7 @@ def attribute(evidence: Evidence) -> Ledger:
     )
 
 
-def _sightings(evidence: Evidence) -> Mapping[Point, Sighting]:
+def _sightings(evidence: LossEvidence) -> Mapping[LossPoint, Sighting]:
     """Return what captures showed, where somebody captured."""
     captures = (evidence.access_point, evidence.broker_in, evidence.broker_out)
     return {point: found for point, found in zip(_CAPTURED, captures, strict=True) if found is not None}
@@ -112,48 +112,48 @@ def _sightings(evidence: Evidence) -> Mapping[Point, Sighting]:
 
 def _last_passed(
     one: Handed,
-    sightings: Mapping[Point, Sighting],
+    sightings: Mapping[LossPoint, Sighting],
     acknowledged: Collection[int],
     arrived: Mapping[int, int],
-) -> Point | None:
+) -> LossPoint | None:
     """Return the last point that a message is proven to have passed."""
     if arrived.get(one.number):
-        return Point.SUBSCRIBER
-    proven: list[Point] = [point for point, sighting in sightings.items() if one.number in sighting.seen]
+        return LossPoint.SUBSCRIBER
+    proven: list[LossPoint] = [point for point, sighting in sightings.items() if one.number in sighting.seen]
     if one.number in acknowledged or (one.qos > 0 and one.outcome == Outcome.OK):
-        proven.append(Point.BROKER_IN)
+        proven.append(LossPoint.BROKER_IN)
     if one.tcp == Tcp.ACKNOWLEDGED:  # by whoever ends the connection, which is beyond the air
-        proven.append(Point.ACCESS_POINT)
+        proven.append(LossPoint.ACCESS_POINT)
     if one.tcp == Tcp.TRANSMITTED:
-        proven.append(Point.DEVICE_TCP)
+        proven.append(LossPoint.DEVICE_TCP)
     if one.outcome not in NOT_ACCEPTED:
-        proven.append(Point.DEVICE_CALL)
+        proven.append(LossPoint.DEVICE_CALL)
     return max(proven, default=None)
 
 
-def _owner(one: Handed, passed: Point | None, sightings: Mapping[Point, Sighting]) -> Owner:
-    if passed is Point.SUBSCRIBER:
+def _owner(one: Handed, passed: LossPoint | None, sightings: Mapping[LossPoint, Sighting]) -> Owner:
+    if passed is LossPoint.SUBSCRIBER:
         return Owner.ARRIVED
-    behind = Point(passed + 1) if passed else Point.DEVICE_CALL
+    behind = LossPoint(passed + 1) if passed else LossPoint.DEVICE_CALL
     return Owner(behind) if _is_missing(one, behind, sightings) else Owner.UNDETERMINED
 
 
-def _is_missing(one: Handed, point: Point, sightings: Mapping[Point, Sighting]) -> bool:
+def _is_missing(one: Handed, point: LossPoint, sightings: Mapping[LossPoint, Sighting]) -> bool:
     """Say whether a message that no one saw at a point is thereby proven to be missing there."""
-    if point is Point.DEVICE_CALL:
+    if point is LossPoint.DEVICE_CALL:
         return one.refused
-    if point is Point.DEVICE_TCP:
+    if point is LossPoint.DEVICE_TCP:
         return one.tcp == Tcp.NEVER_TRANSMITTED
-    if point is Point.SUBSCRIBER:
+    if point is LossPoint.SUBSCRIBER:
         return True  # its application notes each message that it is given
     return point in sightings and sightings[point].complete
 
 
-def _observed(handed: Iterable[Handed], sightings: Mapping[Point, Sighting]) -> frozenset[Point]:
+def _observed(handed: Iterable[Handed], sightings: Mapping[LossPoint, Sighting]) -> frozenset[LossPoint]:
     """Return where somebody looked, even where some of it was missed."""
-    points = {Point.DEVICE_CALL, Point.SUBSCRIBER, *sightings}
+    points = {LossPoint.DEVICE_CALL, LossPoint.SUBSCRIBER, *sightings}
     if any(one.tcp in _TCP_KNOWN for one in handed):
-        points.add(Point.DEVICE_TCP)
+        points.add(LossPoint.DEVICE_TCP)
     return frozenset(points)
 
 
@@ -176,7 +176,7 @@ def _check_rows(handed: Sequence[Handed]) -> None:
 
 
 def _check_numbers(
-    handed: Iterable[Handed], sightings: Mapping[Point, Sighting], arrivals: Iterable[Arrival]
+    handed: Iterable[Handed], sightings: Mapping[LossPoint, Sighting], arrivals: Iterable[Arrival]
 ) -> None:
     """Raise FirmwareError where a message was seen that the board never sent."""
     sent = {one.number for one in handed}

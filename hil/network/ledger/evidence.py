@@ -77,7 +77,7 @@ class Arrival:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class LossEvidence:
     """All points of one case; a sighting that is None: nobody looked there."""
 
     handed: Sequence[Handed]

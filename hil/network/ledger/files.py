@@ -16,21 +16,21 @@ from hil.base.errors import ConfigError, RigError
 from hil.base.reading import RUN_MOST_BYTES, read_at_most
 from hil.model import Scalar
 from hil.network.ledger.attribution import Ledger
-from hil.network.ledger.evidence import Arrival, Evidence, Outcome, Tcp
-from hil.network.ledger.points import OWNERS, POINTS, Owner, Point
+from hil.network.ledger.evidence import Arrival, LossEvidence, Outcome, Tcp
+from hil.network.ledger.points import OWNERS, POINTS, LossPoint, Owner
 from hil.store.files import disk_error, replace_file
 
 LEDGER_FILE = "ledger.csv"
 ARRIVALS_FILE = "arrivals.csv"
 ARRIVALS_COLUMNS = ("number", "time_us", "qos", "dup", "retain", "run")
-TIMED = (Point.ACCESS_POINT, Point.BROKER_IN, Point.BROKER_OUT, Point.SUBSCRIBER)
+TIMED = (LossPoint.ACCESS_POINT, LossPoint.BROKER_IN, LossPoint.BROKER_OUT, LossPoint.SUBSCRIBER)
 LEDGER_COLUMNS = (
     *("number", "owner", "passed", "arrivals", "planned_us", "qos", "outcome", "connection", "tcp"),
     *(f"{point.word}_us" for point in TIMED),
 )
 
 
-def write_ledger(path: Path, ledger: Ledger, evidence: Evidence) -> None:
+def write_ledger(path: Path, ledger: Ledger, evidence: LossEvidence) -> None:
     """Write a line a message. Raises RigError: the disk does not take it."""
     handed = {one.number: one for one in evidence.handed}
     file = io.StringIO()
@@ -97,13 +97,13 @@ _HOW = {
 
 
 @dataclass(frozen=True)
-class Counts:
+class LedgerCounts:
     """The counts of one ledger: ``lost`` by owner, ``passed`` by point, None where nobody looked."""
 
     sent: int
     arrived: int
     lost: Mapping[Owner, int]
-    passed: Mapping[Point, int | None]
+    passed: Mapping[LossPoint, int | None]
     duplicates: int
     out_of_order: int
 
@@ -112,14 +112,14 @@ class Counts:
         return sum(self.lost.values())
 
 
-def counts_of(facts: Mapping[str, Scalar]) -> Counts | None:
+def counts_of(facts: Mapping[str, Scalar]) -> LedgerCounts | None:
     """Return the ledger among a record's facts of its peer, None where it has none.
 
     Raises ConfigError: a count is missing or none, or the sum over all owners is not what was sent.
     """
     if f"lost_{Owner.UNDETERMINED.word}_count" not in facts:
         return None
-    counts = Counts(
+    counts = LedgerCounts(
         sent=_whole(facts, "sent_count"),
         arrived=_whole(facts, "arrived_count"),
         lost={owner: _whole(facts, f"lost_{owner.word}_count") for owner in _LOSSES},
@@ -137,14 +137,14 @@ def counts_of(facts: Mapping[str, Scalar]) -> Counts | None:
     return counts
 
 
-def total_of(ledgers: Sequence[Counts]) -> Counts:
+def total_of(ledgers: Sequence[LedgerCounts]) -> LedgerCounts:
     """Return the counts of several ledgers as one; where one did not watch a point, none did."""
-    passed: dict[Point, int | None] = {}
+    passed: dict[LossPoint, int | None] = {}
     for point in POINTS:
         counts = [ledger.passed[point] for ledger in ledgers]
         known = [count for count in counts if count is not None]
         passed[point] = sum(known) if len(known) == len(counts) else None
-    return Counts(
+    return LedgerCounts(
         sent=sum(ledger.sent for ledger in ledgers),
         arrived=sum(ledger.arrived for ledger in ledgers),
         lost={owner: sum(ledger.lost[owner] for ledger in ledgers) for owner in _LOSSES},
@@ -154,7 +154,7 @@ def total_of(ledgers: Sequence[Counts]) -> Counts:
     )
 
 
-def sentence_of(counts: Counts, *, boots: int = 1) -> str:
+def sentence_of(counts: LedgerCounts, *, boots: int = 1) -> str:
     """Return "412 of 2000 messages did not arrive: 400 never left the device's TCP, 12 undetermined"."""
     messages = f"{counts.sent} messages{f' of {boots} boots' if boots > 1 else ''}"
     if not counts.lost_count:
@@ -163,7 +163,7 @@ def sentence_of(counts: Counts, *, boots: int = 1) -> str:
     return f"{counts.lost_count} of {messages} did not arrive: {', '.join(parts)}"
 
 
-def table_of(counts: Counts) -> list[tuple[str, str, str]]:
+def table_of(counts: LedgerCounts) -> list[tuple[str, str, str]]:
     """Return HEADING, a row a point (how many passed it, how many were lost there), undetermined, sum."""
     rows = [HEADING, ("sent", str(counts.sent), "")]
     for point in POINTS:
@@ -182,8 +182,8 @@ def lines_of(rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def _passed(facts: Mapping[str, Scalar], point: Point) -> int | None:
-    if point is Point.SUBSCRIBER:
+def _passed(facts: Mapping[str, Scalar], point: LossPoint) -> int | None:
+    if point is LossPoint.SUBSCRIBER:
         return _whole(facts, "arrived_count")
     key = f"seen_{point.word}_count"
     return None if key in facts and facts[key] is None else _whole(facts, key)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hil.base.errors import ConfigError
 from hil.model import RunRecord, short_case
-from hil.network.ledger.files import LEDGER_FILE, Counts, counts_of, lines_of, sentence_of, table_of
+from hil.network.ledger.files import LEDGER_FILE, LedgerCounts, counts_of, lines_of, sentence_of, table_of
 from hil.network.ledger.points import Owner
 from hil.store import RunDirectory
 from hil.thresholds import load
@@ -27,7 +27,7 @@ class CaseLedger:
 
     record: RunRecord
     name: str
-    counts: Counts
+    counts: LedgerCounts
     file: str
 
 

@@ -13,7 +13,7 @@ class _Worded(IntEnum):
         return self.name.lower()
 
 
-class Point(_Worded):
+class LossPoint(_Worded):
     """Where a message can be seen; a loss is owned by the first point where it is missing."""
 
     DEVICE_CALL = 1
@@ -37,7 +37,7 @@ class Owner(_Worded):
     UNDETERMINED = 7
 
 
-POINTS = tuple(Point)
+POINTS = tuple(LossPoint)
 
 
 OWNERS = tuple(Owner)

@@ -12,7 +12,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from hil.network.dissect.segments import Segment
+from hil.network.dissect.segments import MqttSegment
 from hil.network.dissect.tcp import unwrapped
 from hil.network.ledger.evidence import Arrival, Sighting
 
@@ -32,7 +32,7 @@ def number_of(payload: bytes, run: int) -> int | None:
 
 
 def sighting_of(
-    segments: Sequence[Segment],
+    segments: Sequence[MqttSegment],
     *,
     run: int,
     towards: Sequence[int] = (),
@@ -49,7 +49,7 @@ def sighting_of(
     empty_count = 0
     acknowledged: set[int] = set()
     sent: dict[tuple[int, int], int] = {}  # connection and packet id → number of the message sent last by it
-    ours: list[Segment] = []
+    ours: list[MqttSegment] = []
     for segment in segments:
         goes_by = segment.destination_port in to_broker or segment.source_port in from_broker
         answers = segment.source_port in to_broker
@@ -71,16 +71,16 @@ def sighting_of(
     return Sighting(seen, whole, empty_count, frozenset(acknowledged))
 
 
-def has_holes(segments: Iterable[Segment]) -> bool:
+def has_holes(segments: Iterable[MqttSegment]) -> bool:
     """Say whether bytes of a connection were seen behind others that never were, in one direction each."""
-    streams: defaultdict[tuple[int, str, int], list[Segment]] = defaultdict(list)
+    streams: defaultdict[tuple[int, str, int], list[MqttSegment]] = defaultdict(list)
     for segment in segments:
         if segment.payload_bytes or segment.syn:
             streams[segment.stream, segment.source, segment.source_port].append(segment)
     return any(_has_hole(stream) for stream in streams.values())
 
 
-def _has_hole(stream: Sequence[Segment]) -> bool:
+def _has_hole(stream: Sequence[MqttSegment]) -> bool:
     """Follow one direction of a connection; sequence numbers wrap, so each is taken near the one before."""
     spans: list[tuple[int, int]] = []
     near = stream[0].sequence

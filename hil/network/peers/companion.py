@@ -79,7 +79,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Observed:
     """A case as both sides saw it: the board's samples with the host's columns, and facts for the record.
 
     ``trace`` is what the board sent of its scheduler afterwards (`run trace`), where it kept a trace;
@@ -116,12 +116,12 @@ class Companion:
         """Raise RigError or FirmwareError where this side knows why the case failed, or cannot go well any
         more. Asked every few seconds while the board measures, so it must be quick."""
 
-    def finish(self, series: Series) -> Outcome:
+    def finish(self, series: Series) -> Observed:
         """Wait for this side to end (with a deadline) and add what it saw.
 
         Raises RigError where this side failed, FirmwareError where the board's side contradicts it.
         """
-        return Outcome(series, {})
+        return Observed(series, {})
 
     def stop(self) -> None:
         """End everything, whatever happened before. Never raises."""

@@ -14,7 +14,7 @@ from functools import partial
 from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
 from hil.model import Series
 from hil.network.packet_filter import Dropped, PacketFilter
-from hil.network.peers.companion import Companion, Outcome, Place
+from hil.network.peers.companion import Companion, Observed, Place
 from hil.wire import Note
 
 ACCESS_POINT, BROKER = "access_point", "broker"
@@ -86,7 +86,7 @@ class Interruption(Companion):
         if self._error:
             raise self._error
 
-    def finish(self, series: Series) -> Outcome:
+    def finish(self, series: Series) -> Observed:
         """Add ``outage_us``. A row whose gap is shorter than the outage was another one's: outcome 2.
 
         Raises RigError: the host made fewer outages than the board saw.
@@ -99,7 +99,7 @@ class Interruption(Companion):
             for outcome, gap_us, length_us in rows
         )
         columns = {**series.columns, "outage_us": tuple(lengths_us), "outcome": outcomes}
-        return Outcome(replace(series, columns=columns), {"outages": len(lengths_us), "cause": self._cause})
+        return Observed(replace(series, columns=columns), {"outages": len(lengths_us), "cause": self._cause})
 
     def stop(self) -> None:
         """End an outage that is going on; those that were asked for are not made. Never raises."""

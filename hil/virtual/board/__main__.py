@@ -19,7 +19,7 @@ from hil.virtual.board import chips
 from hil.virtual.board.config import BoardConfig
 from hil.virtual.board.control import ControlServer, Faults, Switched, VirtualFaults
 from hil.virtual.board.flash import NorFlash
-from hil.virtual.board.machine import Board
+from hil.virtual.board.machine import VirtualBoard
 from hil.virtual.board.uart import UartServer, Wired
 
 _MAC_BYTES = 6
@@ -97,7 +97,7 @@ def virtual_board(
     arguments: argparse.Namespace, log: Callable[[str], None], _fail: Fail
 ) -> tuple[ServedBoard, Faults]:
     chip = chips.by_name(arguments.chip)
-    board = Board(board_config(arguments), NorFlash(arguments.flash, chip.flash_bytes), log)
+    board = VirtualBoard(board_config(arguments), NorFlash(arguments.flash, chip.flash_bytes), log)
     return board, VirtualFaults(board)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from hil.boards.firmware import app_image, partition_table
-from hil.boards.firmware.app_image import AppDescription, ChecksumError, Image, ImageError
+from hil.boards.firmware.app_image import AppDescription, AppImage, ChecksumError, ImageError
 from hil.boards.firmware.otadata import (
     ENTRY_BYTES,
     SECTOR_BYTES,
@@ -22,7 +22,7 @@ from hil.boards.firmware.otadata import (
     STATE_NEW,
     STATE_PENDING_VERIFY,
     STATE_VALID,
-    Entry,
+    OtadataEntry,
     active,
     pack,
     unpack,
@@ -34,7 +34,7 @@ from hil.virtual.board.flash import NorFlash
 from hil.virtual.board.reset import BOOTLOADER_FAILED, POWER_ON, ROM_WATCHDOG, Reset
 
 
-def read_otadata(flash: NorFlash, partition: Partition) -> tuple[Entry, ...]:
+def read_otadata(flash: NorFlash, partition: Partition) -> tuple[OtadataEntry, ...]:
     """Read both entries; none where the partition is smaller than two sectors."""
     if partition.size_bytes < SECTORS * SECTOR_BYTES:
         return ()
@@ -155,7 +155,7 @@ class _SecondStage:
             raise _BootFailedError
         self._start_second_stage(bootloader)
 
-    def _load_bootloader(self) -> Image:
+    def _load_bootloader(self) -> AppImage:
         offset = self._chip.bootloader_offset
         try:
             return app_image.read_image(self._flash.read, offset, partition_table.TABLE_OFFSET - offset)
@@ -167,7 +167,7 @@ class _SecondStage:
         self._boot.text(f"{complaint}\r\n" * _ROM_RETRIES)
         raise _BootFailedError
 
-    def _start_second_stage(self, bootloader: Image) -> None:
+    def _start_second_stage(self, bootloader: AppImage) -> None:
         idf_version, baud, self._table_offset = app_image.unpack_bootloader_description(bootloader) or (
             "unknown",
             ROM_BAUD,
@@ -230,7 +230,7 @@ class _SecondStage:
             self._log("E", "boot", f"ota data partition invalid{comma} {fallback}")
         return selected, False
 
-    def _after_roll_back(self, data: Partition) -> tuple[Entry, ...]:
+    def _after_roll_back(self, data: Partition) -> tuple[OtadataEntry, ...]:
         """Return the entries to choose by. ESP-IDF says nothing of either step at its usual level."""
         roll_back(self._flash, data)
         try_once(self._flash, data)
@@ -254,7 +254,7 @@ class _SecondStage:
         self._log("I", "boot", "End of partition table")
         return table
 
-    def _verify(self, partition: Partition) -> Image | None:
+    def _verify(self, partition: Partition) -> AppImage | None:
         """Return the partition's image, None (and say why) where it cannot be booted."""
         try:
             image = app_image.read_image(self._flash.read, partition.offset, partition.size_bytes)
@@ -275,7 +275,7 @@ class _SecondStage:
         name = slot if partition.is_ota_slot else "Factory app partition"
         self._log("E", "boot", f"{name} is not bootable")
 
-    def _log_segments(self, image: Image) -> None:
+    def _log_segments(self, image: AppImage) -> None:
         for index, segment in enumerate(image.segments):
             how = "map" if self._chip.is_mapped(segment.address) else "load"
             size = len(segment.data)
@@ -286,7 +286,7 @@ class _SecondStage:
                 f"size={size:05x}h ({size:6d}) {how}",
             )
 
-    def _host_app(self, image: Image, partition: Partition) -> App:
+    def _host_app(self, image: AppImage, partition: Partition) -> App:
         elf = app_image.unpack_elf(image)
         description = app_image.unpack_app_description(image)
         if elf is None or description is None:

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 
 from hil.virtual.board.boot import ROM_BAUD
-from hil.virtual.board.config import Host
+from hil.virtual.board.config import CableHost
 
 # Receivers sample in the middle of a bit; over ten bits they tolerate about this much (ESP32 TRM, UART).
 BAUD_TOLERANCE = 0.03
@@ -137,7 +137,7 @@ class Cable:
         spoil: Callable[[bytes], bytes] = bytes,
     ) -> None:
         self._spoil = spoil
-        self.host: Host | None = None
+        self.host: CableHost | None = None
         self.chip_baud = ROM_BAUD
         self.on_drained = on_drained
         self._measures_baud = measures_baud

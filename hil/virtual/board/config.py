@@ -29,7 +29,7 @@ class BoardConfig:
         return ":".join(f"{byte:02x}" for byte in self.mac)
 
 
-class Host(Protocol):
+class CableHost(Protocol):
     """The other end of the USB cable."""
 
     @property

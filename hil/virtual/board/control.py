@@ -23,13 +23,13 @@ from hil.boards.firmware import partition_table
 from hil.virtual import unix_socket
 from hil.virtual.board import faults, panic
 from hil.virtual.board.faults import FAULTS, Fault
-from hil.virtual.board.machine import Board
+from hil.virtual.board.machine import VirtualBoard
 
 # Where a bit is flipped: behind the header, in data that a checksum covers.
 _INSIDE_AN_IMAGE = 0x24
 _DEFAULT_APP_OFFSET = 0x10000
 
-Effect = Callable[[Board, Any], None]
+Effect = Callable[[VirtualBoard, Any], None]
 
 # What a fault does at the moment it is switched on. The others are looked up where they matter: by the
 # loader, and by the board as it boots.
@@ -52,7 +52,7 @@ _EFFECTS: Mapping[str, Effect] = {
 }
 
 
-def inject(board: Board, name: str, value: Any = None) -> None:
+def inject(board: VirtualBoard, name: str, value: Any = None) -> None:
     """Switch on the fault ``name``. Raises ConfigError for an unknown name or value."""
     fault, value = faults.check(name, value)
     if fault.lasting and value != "now":
@@ -62,13 +62,13 @@ def inject(board: Board, name: str, value: Any = None) -> None:
         effect(board, value)
 
 
-def clear(board: Board) -> None:
+def clear(board: VirtualBoard) -> None:
     """Switch off every lasting fault; a frozen app goes on. Flash stays as damaged as it is."""
     board.faults.values.clear()
     board.app.thaw()
 
 
-def _offset_of(board: Board, what: str) -> int:
+def _offset_of(board: VirtualBoard, what: str) -> int:
     """Return the flash offset of a byte whose change breaks ``what`` (see faults.CORRUPTIBLE)."""
     if what == "otadata":
         return _otadata_offset(board)
@@ -80,7 +80,7 @@ def _offset_of(board: Board, what: str) -> int:
     return start + _INSIDE_AN_IMAGE
 
 
-def _otadata_offset(board: Board) -> int:
+def _otadata_offset(board: VirtualBoard) -> int:
     """Where the entry lies that selects the slot: otadata's first sector, by the table in flash."""
     raw = board.flash.read(partition_table.TABLE_OFFSET, partition_table.TABLE_MAX_BYTES)
     try:
@@ -120,7 +120,7 @@ class VirtualFaults:
 
     known = tuple(FAULTS.values())
 
-    def __init__(self, board: Board) -> None:
+    def __init__(self, board: VirtualBoard) -> None:
         self._board = board
 
     def inject(self, name: str, value: Any) -> None:

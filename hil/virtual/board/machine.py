@@ -77,7 +77,7 @@ BROWNOUT_AFTER_S = 0.2
 RTC_WATCHDOG_DELAY_S = 0.3
 
 
-class Board:
+class VirtualBoard:
     """One board; a host is attached to its ``cable`` before ``power_on``."""
 
     def __init__(self, config: BoardConfig, flash: NorFlash, log: Callable[[str], None]) -> None:

@@ -23,7 +23,7 @@ READ_GAP_S = 0.001  # a reader without it is woken for each byte
 CHARDEV = "uart"
 
 
-class Console:
+class EmulatorConsole:
     """``on_output`` gets what the chip sends and returns whether there is room for more.
 
     ``path`` is a name for the two FIFOs, which are made anew. Raises OSError.

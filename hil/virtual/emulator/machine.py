@@ -29,7 +29,7 @@ from hil.virtual.board.machine import BROWNOUT_AFTER_S, Mode, Timers, call_later
 from hil.virtual.board.reset import ResetActions, ResetCircuit
 from hil.virtual.emulator import qemu as emulator
 from hil.virtual.emulator.chips import EmulatedChip
-from hil.virtual.emulator.console import CHARDEV, Console
+from hil.virtual.emulator.console import CHARDEV, EmulatorConsole
 from hil.virtual.emulator.qemu import Machine, Qemu
 from hil.virtual.emulator.qmp import Monitor, monitor_options
 
@@ -81,7 +81,7 @@ class Run:
     ) -> None:
         self._on_output, self._on_exit, self._log = on_output, on_exit, board.files.log
         self._loop = asyncio.get_running_loop()
-        self.console = Console(board.files.uart, on_output)
+        self.console = EmulatorConsole(board.files.uart, on_output)
         ours, theirs = socket.socketpair()
         with theirs:
             self.monitor = Monitor(ours, board.on_event, board.log)

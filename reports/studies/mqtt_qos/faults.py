@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hil.model import RunRecord
-from hil.network.ledger.files import Counts, counts_of, sentence_of, total_of
+from hil.network.ledger.files import LedgerCounts, counts_of, sentence_of, total_of
 from hil.reports.studies.declaration import Study
 from hil.reports.studies.document import NONE, Table, number
 from hil.reports.studies.estimate import median
@@ -155,7 +155,7 @@ class BrokerFault:
     qos: int
     queue: int
     records: tuple[RunRecord, ...]
-    ledger: Counts | None
+    ledger: LedgerCounts | None
 
     def fact(self, name: str) -> float | None:
         """Return the mean of a number that the peer told, None where none did."""

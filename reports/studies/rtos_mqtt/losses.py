@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from hil.base.numeric import special
 from hil.metrics.stats import Interval
 from hil.model import RunRecord
-from hil.network.ledger.files import Counts, counts_of, total_of
+from hil.network.ledger.files import LedgerCounts, counts_of, total_of
 from hil.network.ledger.points import OWNERS, Owner
 from hil.reports.studies.declaration import Study
 from hil.reports.studies.document import Table, number
@@ -34,7 +34,7 @@ DEVICE = (Owner.DEVICE_CALL, Owner.DEVICE_TCP)
 NETWORK = (Owner.ACCESS_POINT, Owner.BROKER_IN)
 
 
-def ledger_of(records: Sequence[RunRecord]) -> Counts | None:
+def ledger_of(records: Sequence[RunRecord]) -> LedgerCounts | None:
     """Return what the ledgers of the records come to; None where none was kept."""
     found = [counts for record in records if (counts := counts_of(record.environment.get("peer", {})))]
     return total_of(found) if found else None

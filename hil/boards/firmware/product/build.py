@@ -26,7 +26,7 @@ from hil.boards.firmware.image import FLASH_SIZE, build_image_dir
 from hil.boards.firmware.product.chip import build_for_chip
 from hil.boards.firmware.product.kconfig import Options, options_header, read_options
 from hil.boards.firmware.product.needs import Needs, build_or_need
-from hil.boards.firmware.product.project import Project, find_project
+from hil.boards.firmware.product.project import IdfProject, find_project
 from hil.boards.firmware.product.stubs import write_stubs
 from hil.store.files import short_path
 
@@ -109,7 +109,7 @@ def build_product(
         return publish(tree.image_dir) if publish else tree.image_dir
 
 
-def _check_fetched(project: Project) -> None:
+def _check_fetched(project: IdfProject) -> None:
     if project.from_registry:
         raise RefusedSourcesError(
             f"{project.name} needs components of the registry that are not fetched: "
@@ -118,7 +118,7 @@ def _check_fetched(project: Project) -> None:
         )
 
 
-def _check_needs(needs: Needs, project: Project, stubs: Path | None, say: Say) -> None:
+def _check_needs(needs: Needs, project: IdfProject, stubs: Path | None, say: Say) -> None:
     if needs == Needs():
         return
     if stubs:
@@ -131,7 +131,7 @@ def _check_needs(needs: Needs, project: Project, stubs: Path | None, say: Say) -
     )
 
 
-def partitions_csv(project: Project, options: Options, say: Say) -> Path:
+def partitions_csv(project: IdfProject, options: Options, say: Say) -> Path:
     """Return the table that a product is flashed with, and say where it is not what idf.py would take."""
     values = options.values
     named = project.folder / values.get("PARTITION_TABLE_CUSTOM_FILENAME", '"partitions.csv"').strip('"')
@@ -159,7 +159,7 @@ def _flash_size(options: Options) -> str:
     return max(size, FLASH_SIZE, key=FLASH_SIZES.index)
 
 
-def _tree(project: Project, options: Options, chip: str, build_root: Path, tree_root: Path) -> _Tree:
+def _tree(project: IdfProject, options: Options, chip: str, build_root: Path, tree_root: Path) -> _Tree:
     tick_hz = int(options.values[TICK])
     if tick_hz not in TICKS_HZ:
         raise RefusedSourcesError(
@@ -183,7 +183,7 @@ def _tree(project: Project, options: Options, chip: str, build_root: Path, tree_
     )
 
 
-def _prepare(project: Project, options: Options, version: str, tree: _Tree) -> None:
+def _prepare(project: IdfProject, options: Options, version: str, tree: _Tree) -> None:
     shutil.rmtree(tree.work / "stand-ins", ignore_errors=True)
     _write(tree.work / "product_options.h", options_header(options.of_project))
     components = " ".join(f'"{path.resolve()}"' for path in project.components)

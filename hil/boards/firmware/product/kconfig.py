@@ -19,7 +19,7 @@ from pathlib import Path
 from hil.base.errors import RefusedSourcesError
 from hil.base.paths import TOOL_FIRMWARE
 from hil.boards.firmware.build import Say
-from hil.boards.firmware.product.project import Project
+from hil.boards.firmware.product.project import IdfProject
 
 HOST = TOOL_FIRMWARE / "host"
 APART = ("PARTITION_TABLE_", "ESPTOOLPY_", "FREERTOS_HZ")  # of the image, and of CMake (HIL_TICK_HZ)
@@ -52,7 +52,7 @@ class Options:
     of_project: Mapping[str, str | None]
 
 
-def read_options(project: Project, *, chip: str, say: Say, sdkconfig: Path | None = None) -> Options:
+def read_options(project: IdfProject, *, chip: str, say: Say, sdkconfig: Path | None = None) -> Options:
     """Return a project's options for ``chip``; those of ``sdkconfig`` come last.
 
     Raises RefusedSourcesError for what kconfgen cannot read; what it changes or ignores is said.
@@ -93,7 +93,7 @@ def _defined(header: Path) -> dict[str, str | None]:
 class Kconfgen:
     """Runs kconfgen in ``work`` for a project and a chip, with the host's values first."""
 
-    def __init__(self, work: Path, project: Project, chip: str, host: Mapping[str, str | None]) -> None:
+    def __init__(self, work: Path, project: IdfProject, chip: str, host: Mapping[str, str | None]) -> None:
         idf = Path(os.environ.get("IDF_PATH", ""))
         self._idf = idf if os.environ.get("IDF_PATH") and (idf / "Kconfig").is_file() else None
         of_idf = [path for path in sorted(idf.glob("components/*")) if self._idf and path.is_dir()]

@@ -30,7 +30,7 @@ _COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
 
 
 @dataclass(frozen=True)
-class Project:
+class IdfProject:
     """``components`` are folders, each after those that it requires; ``from_registry`` are not on disk.
 
     ``cmake`` is what CMake says of its files.
@@ -70,7 +70,7 @@ def described(folder: Path, commit: str = "") -> str:
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
-def find_project(folder: Path, *, chip: str = "esp32") -> Project:
+def find_project(folder: Path, *, chip: str = "esp32") -> IdfProject:
     """Return the project in ``folder`` as it is for ``chip``, with what was fetched of the registry.
 
     Raises:
@@ -97,7 +97,7 @@ def find_project(folder: Path, *, chip: str = "esp32") -> Project:
             left.append(_short(other.name))
         left += map(_short, component.requires)
     folders = tuple(component.folder for component in _required_first(built))
-    return Project(folder.resolve(), cmake.name, folders, tuple(dict.fromkeys(registry)), cmake)
+    return IdfProject(folder.resolve(), cmake.name, folders, tuple(dict.fromkeys(registry)), cmake)
 
 
 def _short(name: str) -> str:

@@ -17,7 +17,7 @@ from hil.base.errors import ConfigError, FirmwareError, RigError
 from hil.base.process import how_ended
 from hil.model import Series
 from hil.network.name_server import NameServer
-from hil.network.peers.companion import Companion, Outcome, Place
+from hil.network.peers.companion import Companion, Observed, Place
 from hil.network.peers.gateway.echo_check import CHECK_PATH
 from hil.network.peers.gateway.joining import columns_of, join, requester_facts, server_facts, write_artefacts
 from hil.network.peers.gateway.plan import PROFILES, RequesterPlan
@@ -96,7 +96,7 @@ class GatewayCompanion(Companion):
             self._raise_requester_error(self._requester)
             self._requester.check_until("end")
 
-    def finish(self, series: Series) -> Outcome:
+    def finish(self, series: Series) -> Observed:
         """Join the requests with the board's samples and the server's; write the artefacts.
 
         Raises:
@@ -124,7 +124,7 @@ class GatewayCompanion(Companion):
         plan = self._make_plan()
         write_artefacts(self._folder, plan, requests, started)
         joined = replace(series, columns=columns_of(requests), warmup_rows=0, clock=CLOCK)
-        return Outcome(joined, {**requester_facts(lines), **server_facts(served)})
+        return Observed(joined, {**requester_facts(lines), **server_facts(served)})
 
     def stop(self) -> None:
         """End everything that was started. Never raises: nor does the stop() of each part."""

@@ -25,7 +25,7 @@ from typing import Any
 from hil.base.errors import FirmwareError
 from hil.model import Scalar, Series
 from hil.network.peers.gateway.echo_server import PROBE_PATH
-from hil.network.peers.gateway.plan import PROFILES, Outcome, RequesterPlan
+from hil.network.peers.gateway.plan import PROFILES, RequesterPlan, RequestOutcome
 
 PARTS = ("dns_us", "tcp_us", "tls_us", "http_us", "reused", "resumed")
 BOARD_TIMES = ("connect_us", "connack_us", "suback_us")
@@ -53,7 +53,7 @@ Row = dict[str, int]
 
 
 @dataclass(frozen=True)
-class Request:
+class JoinedRequest:
     """One request: the requester's line, and the row with all that is known of it."""
 
     line: Mapping[str, Any]
@@ -68,7 +68,7 @@ def join(
     series: Series,
     requester_lines: Sequence[Mapping[str, Any]],
     server_lines: Sequence[Mapping[str, Any]],
-) -> list[Request]:
+) -> list[JoinedRequest]:
     """Return the requests in the order sent; timeouts are among them, with what the board did all the same.
 
     Raises FirmwareError: the board's answers and its samples contradict each other, or the requests.
@@ -93,7 +93,7 @@ def join(
         row |= {name: int(times.get(name, 0)) for name in BOARD_TIMES}
         row |= {f"board_{name}": _board_time(series, line["phase"], name, first) for name in BOARD_TIMES}
         row["server_us"] = server_us.get(line["id"], 0)
-        requests.append(Request(line, row))
+        requests.append(JoinedRequest(line, row))
     if board_rows:
         phase, read, profile = min(board_rows)
         raise FirmwareError(
@@ -103,7 +103,7 @@ def join(
     return sorted(requests, key=lambda request: request.row["sent_us"])
 
 
-def columns_of(requests: Sequence[Request]) -> dict[str, tuple[int, ...]]:
+def columns_of(requests: Sequence[JoinedRequest]) -> dict[str, tuple[int, ...]]:
     """Return the columns of a record."""
     return {name: tuple(request.row[name] for request in requests) for name in COLUMNS}
 
@@ -143,7 +143,7 @@ def _check_answer(request_id: str, answer: Mapping[str, Any], board: Mapping[str
             f"The board's answer to request {request_id} has no whole number for {', '.join(wrong)}: "
             f"{dict(answer)}."
         )
-    if answer["outcome"] not in set(Outcome):
+    if answer["outcome"] not in set(RequestOutcome):
         raise FirmwareError(
             f"The board's answer to request {request_id} has an unknown outcome, {answer['outcome']}."
         )
@@ -205,7 +205,7 @@ class PublishedRow:
 
 
 def write_artefacts(
-    folder: Path, plan: RequesterPlan, requests: Sequence[Request], started: datetime
+    folder: Path, plan: RequesterPlan, requests: Sequence[JoinedRequest], started: datetime
 ) -> list[Path]:
     """Write the files of each profile; return their folders. ``started`` is when the requester began."""
     written = []
@@ -225,12 +225,12 @@ def write_artefacts(
     return written
 
 
-def published_row(request: Request) -> PublishedRow:
+def published_row(request: JoinedRequest) -> PublishedRow:
     """Return a request as the published benchmark would have written it."""
     line = request.line
     trigger_ms = int(line["trigger_ms"])
-    outcome = Outcome(request.row["outcome"])
-    done = outcome is Outcome.OK
+    outcome = RequestOutcome(request.row["outcome"])
+    done = outcome is RequestOutcome.OK
     stamped_ms = int(line["answer"]["timestamp_ms"]) if done else None
     received_ms = int(line["received_ms"]) if done else None
     return PublishedRow(
@@ -300,7 +300,7 @@ def _phase_summary(rows: Sequence[PublishedRow]) -> dict[str, Any]:
     return {"readsOk": _ok(rows), "readsTimeout": len(rows) - _ok(rows), **_summaries(rows)}
 
 
-def _one_clock_row(request: Request) -> dict[str, int | str]:
+def _one_clock_row(request: JoinedRequest) -> dict[str, int | str]:
     names = {"phase_read": request.row["read"], "iteration": request.line["iteration"]}
     return {**request.row, **names, "request_id": request.line["id"]}
 

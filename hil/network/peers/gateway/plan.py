@@ -16,7 +16,7 @@ ENDPOINT = "probe/01"  # of the published benchmark: the read's topic and its pa
 TOGETHER, INTERLEAVED = "together", "interleaved"
 
 
-class Outcome(IntEnum):
+class RequestOutcome(IntEnum):
     """How a request ended. The board reports all but the first two and the last."""
 
     OK = 0

@@ -17,7 +17,7 @@ from hil.network.peers.gateway.connection import (
     LinkLostError,
 )
 from hil.network.peers.gateway.lines import LineWriter
-from hil.network.peers.gateway.plan import Outcome, RequesterPlan, format_request_id
+from hil.network.peers.gateway.plan import RequesterPlan, RequestOutcome, format_request_id
 
 REOPEN_TIMEOUT_S = 10.0
 REOPEN_PAUSE_S = 0.2
@@ -81,7 +81,7 @@ class Requester:
         """Send the request that was due at ``due_ns`` and wait for its answer. Raises RequesterError."""
         self._iteration += 1
         request_id = format_request_id(phase, read, next(self._serials))
-        outcome, sent_ns = Outcome.OK, 0
+        outcome, sent_ns = RequestOutcome.OK, 0
         trigger_ms = time.time_ns() // 1_000_000
         payload = json.dumps({"id": request_id, "trigger_ms": trigger_ms})
         lost: LinkLostError | None = None
@@ -92,12 +92,12 @@ class Requester:
             until_ns = sent_ns + self._plan.timeout_ms * 1_000_000
             self.connection.pump(until_ns, self.answers.take)
         except LinkLostError as error:
-            outcome, lost = Outcome.MQTT_LOST, error
+            outcome, lost = RequestOutcome.MQTT_LOST, error
         answer = self.answers.take()
         done_ns = answer.received_ns if answer else time.monotonic_ns()
         if answer is None:
             self.answers.give_up()
-            outcome = Outcome.MQTT_LOST if lost else Outcome.TIMEOUT
+            outcome = RequestOutcome.MQTT_LOST if lost else RequestOutcome.TIMEOUT
         self._lines.write(
             "request",
             id=request_id,

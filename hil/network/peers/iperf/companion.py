@@ -11,9 +11,9 @@ from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
 from hil.model import Scalar, Series
 from hil.network.capture import Capture
 from hil.network.dissect.tshark import require_tshark
-from hil.network.peers.companion import Companion, Outcome, Place
+from hil.network.peers.companion import Companion, Observed, Place
 from hil.network.peers.iperf.merging import analyse, merge
-from hil.network.peers.iperf.process import IperfProcess, Settings, require_version
+from hil.network.peers.iperf.process import IperfProcess, IperfSettings, require_version
 from hil.network.peers.iperf.report import Report
 from hil.network.standstill import Standstill
 from hil.wire import Note
@@ -34,7 +34,7 @@ class IperfCompanion(Companion):
 
     def __init__(self, place: Place) -> None:
         self._place = place
-        self._settings = Settings.of(place.case)
+        self._settings = IperfSettings.of(place.case)
         self._version = ""
         self._capture: Capture | None = None
         self._iperf: IperfProcess | None = None
@@ -95,7 +95,7 @@ class IperfCompanion(Companion):
         if report.total is None:
             raise self._failed(self._iperf, report, self._iperf.how_it_ended)
 
-    def finish(self, series: Series) -> Outcome:
+    def finish(self, series: Series) -> Observed:
         """Wait for iperf's end, read report and capture, and make the receiver's intervals the rows."""
         self.check()
         if self._iperf is None:
@@ -118,7 +118,7 @@ class IperfCompanion(Companion):
         )
         merged, facts = merge(series, report, captured, self._settings)
         kept = self._keep_or_remove(self._capture)
-        return Outcome(merged, {"iperf_version": self._version, **facts, **captured.facts, **kept})
+        return Observed(merged, {"iperf_version": self._version, **facts, **captured.facts, **kept})
 
     def stop(self) -> None:
         """End iperf and the capture. A case that failed leaves its capture behind."""

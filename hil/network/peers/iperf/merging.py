@@ -23,7 +23,7 @@ from hil.model import Scalar, Series
 from hil.network.capture import CaptureCounts
 from hil.network.dissect.iperf_datagrams import Datagram, Transit, facts_of, read_datagrams, transits
 from hil.network.dissect.tcp import TcpFacts, read_facts
-from hil.network.peers.iperf.process import Settings
+from hil.network.peers.iperf.process import IperfSettings
 from hil.network.peers.iperf.report import Report, Span
 
 GROSS = 0.10
@@ -46,7 +46,7 @@ class Captured:
 
 
 def analyse(
-    path: Path, counts: CaptureCounts, settings: Settings, *, port: int, board: str, host: str
+    path: Path, counts: CaptureCounts, settings: IperfSettings, *, port: int, board: str, host: str
 ) -> Captured:
     """Read a capture. Frames that the capture missed are counted, and void every exact count.
 
@@ -96,7 +96,7 @@ def _of_segments(tcp: TcpFacts, missing: Mapping[str, Scalar], remarks: Sequence
     return Captured(facts, (), None if missing else tcp.payload_bytes)
 
 
-def _compare(tcp: TcpFacts, settings: Settings, path: Path) -> list[str]:
+def _compare(tcp: TcpFacts, settings: IperfSettings, path: Path) -> list[str]:
     """Return what was asked from the host and came out differently. Raises RigError where grossly."""
     remarks = _compare_mss(tcp, settings, path)
     asked = min(settings.peer_window_bytes, WINDOW_LARGEST_BYTES)
@@ -115,7 +115,7 @@ def _compare(tcp: TcpFacts, settings: Settings, path: Path) -> list[str]:
     return remarks
 
 
-def _compare_mss(tcp: TcpFacts, settings: Settings, path: Path) -> list[str]:
+def _compare_mss(tcp: TcpFacts, settings: IperfSettings, path: Path) -> list[str]:
     asked = settings.peer_mss_bytes
     if not asked:
         return []
@@ -182,7 +182,7 @@ COLUMNS = (
 
 
 def merge(
-    series: Series, report: Report, captured: Captured, settings: Settings
+    series: Series, report: Report, captured: Captured, settings: IperfSettings
 ) -> tuple[Series, dict[str, Scalar]]:
     """Return the case with the receiver's rows, and the totals of both ends.
 
@@ -218,13 +218,13 @@ def merge(
     return merged, {name: value for name, value in facts.items() if value is not None}
 
 
-def _with_board_rows(series: Series, settings: Settings) -> Series:
+def _with_board_rows(series: Series, settings: IperfSettings) -> Series:
     columns = {name: series.columns[name][: settings.rows_max] for name in COLUMNS if name in series.columns}
     return dataclasses.replace(series, columns=columns)
 
 
 def _with_host_rows(
-    series: Series, report: Report, datagrams: Sequence[Datagram], settings: Settings
+    series: Series, report: Report, datagrams: Sequence[Datagram], settings: IperfSettings
 ) -> Series:
     spans = _rows(series, report, settings)
     omit_s = settings.omit_s + 1e-6
@@ -235,7 +235,7 @@ def _with_host_rows(
     return dataclasses.replace(series, columns=columns, warmup_rows=warmup)
 
 
-def _rows(series: Series, report: Report, settings: Settings) -> Sequence[Span]:
+def _rows(series: Series, report: Report, settings: IperfSettings) -> Sequence[Span]:
     """Return the full intervals of the test.
 
     What comes after its duration is left out: queues drain, and a final datagram that was lost is waited for.
@@ -248,7 +248,7 @@ def _rows(series: Series, report: Report, settings: Settings) -> Sequence[Span]:
     return (dataclasses.replace(report.total, end_s=max(report.total.end_s, sender_s)),)
 
 
-def _whole_lost(end: Mapping[str, Scalar], received_bytes: int | None, settings: Settings) -> int | None:
+def _whole_lost(end: Mapping[str, Scalar], received_bytes: int | None, settings: IperfSettings) -> int | None:
     """Return what the whole test lost. Where datagrams pause, iperf's own count comes out too low."""
     lost, datagrams = end["report_lost_count"], end["report_datagrams_count"]
     if not isinstance(lost, int) or not isinstance(datagrams, int) or received_bytes is None:
@@ -256,7 +256,7 @@ def _whole_lost(end: Mapping[str, Scalar], received_bytes: int | None, settings:
     return max(lost, datagrams - received_bytes // settings.length)
 
 
-def _with_losses_settled(series: Series, whole_lost: int | None, settings: Settings) -> Series:
+def _with_losses_settled(series: Series, whole_lost: int | None, settings: IperfSettings) -> Series:
     if "lost_count" not in series.columns:
         return series
     settled = settle_losses(series.columns, length_bytes=settings.length, whole_lost=whole_lost)
@@ -284,14 +284,14 @@ def _told(series: Series, name: str) -> int | None:
     return total if isinstance(total, int) and not isinstance(total, bool) else None
 
 
-def _whole_us(series: Series, report: Report, settings: Settings) -> int | None:
+def _whole_us(series: Series, report: Report, settings: IperfSettings) -> int | None:
     told = None if settings.board_sends else _told(series, "whole_us")
     if told is not None:
         return told
     return round(report.total.end_s * 1e6) if report.total else None
 
 
-def _check_bytes(sent: int | None, received: int | None, settings: Settings) -> None:
+def _check_bytes(sent: int | None, received: int | None, settings: IperfSettings) -> None:
     if settings.udp or sent is None or received is None or received <= sent:
         return  # of UDP, iperf counts the final datagrams too
     who, other = ("sent", "the host received") if settings.board_sends else ("received", "the host sent")

@@ -31,7 +31,7 @@ SLACK_S = 5.0
 
 
 @dataclass(frozen=True)
-class Settings:
+class IperfSettings:
     """The parameters of a case, read once. Sizes and rates of 0 are iperf's defaults, see the properties."""
 
     udp: bool
@@ -49,7 +49,7 @@ class Settings:
     timeout_ms: int
 
     @classmethod
-    def of(cls, case: Case) -> Settings:
+    def of(cls, case: Case) -> IperfSettings:
         """Read the parameters of a case; the thresholds file has checked their ranges."""
 
         def number(name: str) -> int:
@@ -134,7 +134,7 @@ def require_version() -> str:
     return version
 
 
-def server_command(settings: Settings, address: str, port: int) -> list[str]:
+def server_command(settings: IperfSettings, address: str, port: int) -> list[str]:
     """Return the host's server, which ends by itself after one client (-P 1)."""
     # a server reads what fits its buffer of a datagram; -R makes it the sender, with its own length
     length = max(settings.length, UDP_LENGTH_BYTES) if settings.udp else settings.length
@@ -142,7 +142,7 @@ def server_command(settings: Settings, address: str, port: int) -> list[str]:
     return [PROGRAM, "-s", "-B", address, "-p", str(port), "-P", "1", *_common(settings), *sizes]
 
 
-def client_command(settings: Settings, address: str, port: int) -> list[str]:
+def client_command(settings: IperfSettings, address: str, port: int) -> list[str]:
     """Return the host's client of a board that is the server."""
     amount = settings.amount_bytes
     lasting = ["-n", str(amount)] if amount else ["-t", str(settings.duration_s)]
@@ -152,7 +152,7 @@ def client_command(settings: Settings, address: str, port: int) -> list[str]:
     return [PROGRAM, "-c", address, "-p", str(port), *_common(settings), *length, *lasting, *rate, *reverse]
 
 
-def _common(settings: Settings) -> list[str]:
+def _common(settings: IperfSettings) -> list[str]:
     # -e with -f b prints whole bytes and intervals to 0.1 ms, -y C (CSV) rounds intervals to 0.1 s
     words = ["-e", "-f", "b", "-i", f"{settings.interval_ms / 1000:g}"]
     if settings.udp:
@@ -178,7 +178,7 @@ POLL_S = 0.005
 class IperfProcess:
     """A started iperf; ``said`` is what it has printed so far."""
 
-    def __init__(self, process: Process, log_path: Path, settings: Settings, port: int) -> None:
+    def __init__(self, process: Process, log_path: Path, settings: IperfSettings, port: int) -> None:
         self.port = port
         self.log_path = log_path
         self._process = process
@@ -189,7 +189,9 @@ class IperfProcess:
         return self._process.pid
 
     @classmethod
-    def start_server(cls, spawner: Spawner, settings: Settings, address: str, log_path: Path) -> IperfProcess:
+    def start_server(
+        cls, spawner: Spawner, settings: IperfSettings, address: str, log_path: Path
+    ) -> IperfProcess:
         """Start a server on ``address``; returns when it listens.
 
         In a rack's own network it listens on port 5001 or the next one, else on a free port.
@@ -217,7 +219,7 @@ class IperfProcess:
 
     @classmethod
     def start_client(
-        cls, spawner: Spawner, settings: Settings, board_address: str, port: int, log_path: Path
+        cls, spawner: Spawner, settings: IperfSettings, board_address: str, port: int, log_path: Path
     ) -> IperfProcess:
         """Start the client of the board's server. Raises RigError."""
         log_path.unlink(missing_ok=True)
@@ -282,7 +284,7 @@ def _sole_owner(pid: int, port: int) -> bool:
     return ports.count(port) <= 1
 
 
-def _free_port(settings: Settings, address: str) -> int:
+def _free_port(settings: IperfSettings, address: str) -> int:
     kind = socket.SOCK_DGRAM if settings.udp else socket.SOCK_STREAM
     with socket.socket(socket.AF_INET, kind) as probe:
         try:

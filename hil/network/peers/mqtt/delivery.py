@@ -15,8 +15,8 @@ from hil.network.ledger.attribution import Ledger, attribute
 from hil.network.ledger.evidence import Arrival
 from hil.network.ledger.files import ARRIVALS_FILE, LEDGER_FILE, read_arrivals, write_ledger
 from hil.network.ledger.sightings import stream_facts
-from hil.network.peers.companion import Outcome, Place
-from hil.network.peers.mqtt.dissecting import Seen, dissect, evidence_of, handed_of, nonce_of
+from hil.network.peers.companion import Observed, Place
+from hil.network.peers.mqtt.dissecting import CaseCaptures, dissect, evidence_of, handed_of, nonce_of
 from hil.network.peers.mqtt.fault_schedule import Moment
 from hil.network.peers.mqtt.peer import MqttPeer
 from hil.network.peers.mqtt.settings import DROP_EVERY, Settings
@@ -132,7 +132,7 @@ class DeliveryCompanion(MqttPeer):
             options |= {"drop_every": DROP_EVERY, "dropped": dropped}
         return options
 
-    def finish(self, series: Series) -> Outcome:
+    def finish(self, series: Series) -> Observed:
         """Wait until nothing comes any more, end everything, name the owner of each loss.
 
         Raises RigError: a part had ended, a capture cannot be read. FirmwareError: rows and messages do not
@@ -160,7 +160,7 @@ class DeliveryCompanion(MqttPeer):
             "broker_dropped_messages": dropped,
         }
         self.keep_or_remove()
-        return Outcome(with_owners(series, ledger, arrivals, seen), facts)
+        return Observed(with_owners(series, ledger, arrivals, seen), facts)
 
     def _await_quiet(self, series: Series, quiet_s: float) -> bool:
         """Wait until every message that was not refused has come (True), or none has for a moment (False)."""
@@ -185,7 +185,7 @@ def _longest_s(moments: Sequence[Moment]) -> float:
     return max((moment.ended_us - moment.began_us for moment in moments), default=0) / 1e6
 
 
-def with_owners(series: Series, ledger: Ledger, arrivals: list[Arrival], seen: Seen) -> Series:
+def with_owners(series: Series, ledger: Ledger, arrivals: list[Arrival], seen: CaseCaptures) -> Series:
     """Add the columns owner, arrivals and arrived_us (since the captures began, at least 1; 0: never)."""
     first: dict[int, int] = {}
     for arrival in arrivals:

@@ -18,9 +18,9 @@ from hil.model import Scalar, Series
 from hil.network.capture import Capture, CaptureCounts
 from hil.network.dissect.bundling import bundling_of
 from hil.network.dissect.overhead import overhead_of
-from hil.network.dissect.segments import MqttPorts, Segment, read_segments
+from hil.network.dissect.segments import MqttPorts, MqttSegment, read_segments
 from hil.network.dissect.symptoms import SYMPTOMS, count_symptoms
-from hil.network.ledger.evidence import Arrival, Evidence, Handed, Sighting
+from hil.network.ledger.evidence import Arrival, Handed, LossEvidence, Sighting
 from hil.network.ledger.sightings import sighting_of
 from hil.network.peers.companion import Place
 from hil.network.peers.mqtt.bench_broker import BenchBroker
@@ -32,7 +32,7 @@ WHOLE_FRAMES_BYTES = 262_144  # what libpcap calls everything
 
 
 @dataclass(frozen=True)
-class Captured:
+class CountedCapture:
     """What one capture came to."""
 
     path: Path
@@ -71,7 +71,7 @@ class Captures:
         for capture in self._all():
             capture.check()
 
-    def stop(self) -> tuple[Captured | None, Captured]:
+    def stop(self) -> tuple[CountedCapture | None, CountedCapture]:
         """End both with everything written; returns access point (None: there was none) and broker.
 
         Raises RigError as Capture.stop() does.
@@ -95,7 +95,7 @@ class Captures:
         return [capture for capture in (self._access_point, self._broker) if capture]
 
 
-def counts_facts(access_point: Captured | None, broker: Captured) -> Mapping[str, int | None]:
+def counts_facts(access_point: CountedCapture | None, broker: CountedCapture) -> Mapping[str, int | None]:
     """Return what the record says of the captures; None where there was none."""
     found: dict[str, int | None] = {"ap_frames_count": None, "ap_dropped_count": None}
     for prefix, captured in (("ap", access_point), ("broker", broker)):
@@ -105,8 +105,8 @@ def counts_facts(access_point: Captured | None, broker: Captured) -> Mapping[str
     return found
 
 
-def _stop(capture: Capture) -> Captured:
-    return Captured(capture.path, capture.stop())
+def _stop(capture: Capture) -> CountedCapture:
+    return CountedCapture(capture.path, capture.stop())
 
 
 def _start(place: Place, interfaces: Sequence[str], name: str, capture_filter: str) -> Capture:
@@ -120,11 +120,11 @@ def _start(place: Place, interfaces: Sequence[str], name: str, capture_filter: s
 
 
 @dataclass(frozen=True)
-class Seen:
+class CaseCaptures:
     """What is there to be read once everything has ended."""
 
-    access_point: Captured | None
-    broker: Captured
+    access_point: CountedCapture | None
+    broker: CountedCapture
     began_us: int  # wall clock, before the first frame was captured
     tls_followed: bool
 
@@ -133,21 +133,21 @@ class Seen:
 class Dissected:
     """The segments of both captures; None where there was no access point's."""
 
-    access_point: Sequence[Segment] | None
-    broker: Sequence[Segment]
+    access_point: Sequence[MqttSegment] | None
+    broker: Sequence[MqttSegment]
 
-    def forwarded(self, board_address: str) -> list[Segment]:
+    def forwarded(self, board_address: str) -> list[MqttSegment]:
         """Return what the broker and its clients on the host sent each other."""
         return [one for one in self.broker if board_address not in (one.source, one.destination)]
 
 
-def dissect(seen: Seen, broker: BenchBroker, settings: Settings) -> Dissected:
+def dissect(seen: CaseCaptures, broker: BenchBroker, settings: Settings) -> Dissected:
     """Read both captures. Raises RigError as read_segments() does."""
     plain = (broker.broker.ports.tcp,) if settings.tls else tuple({broker.broker.ports.tcp, broker.port})
     ports = MqttPorts(plain=plain, tls=(broker.port,) if settings.tls else ())
     key_log = broker.key_log if seen.tls_followed else None
 
-    def read(path: Path) -> list[Segment]:
+    def read(path: Path) -> list[MqttSegment]:
         return read_segments(path, ports, key_log=key_log)
 
     access_point = read(seen.access_point.path) if seen.access_point else None
@@ -177,7 +177,7 @@ def dissected_facts(
     }
 
 
-def _symptoms(prefix: str, segments: Sequence[Segment]) -> Mapping[str, int]:
+def _symptoms(prefix: str, segments: Sequence[MqttSegment]) -> Mapping[str, int]:
     counts = count_symptoms(segments)
     found = {f"{prefix}{symptom.name}": counts[symptom.name] for symptom in SYMPTOMS}
     return {**found, f"{prefix}unreadable_count": sum(bool(one.unreadable) for one in segments)}
@@ -189,25 +189,25 @@ _NEEDED = ("planned_us", "sent_us", "done_us", "outcome", "connection", "tcp")
 def evidence_of(
     series: Series,
     settings: Settings,
-    seen: Seen,
+    seen: CaseCaptures,
     dissected: Dissected,
     ports: tuple[int, int],
     arrivals: Sequence[Arrival],
-) -> Evidence:
+) -> LossEvidence:
     """Put together what is known at each point; ``ports`` are the broker's for board and subscriber.
 
     Raises FirmwareError: the board's rows lack a column, or it does not say its nonce.
     """
     run, (board_port, subscriber_port) = nonce_of(series), ports
 
-    def arriving(segments: Sequence[Segment], captured: Captured) -> Sighting:
+    def arriving(segments: Sequence[MqttSegment], captured: CountedCapture) -> Sighting:
         complete = captured.counts.complete and seen.tls_followed
         return sighting_of(segments, run=run, towards=(board_port,), complete=complete)
 
     access_point = None
     if seen.access_point and dissected.access_point is not None:
         access_point = arriving(dissected.access_point, seen.access_point)
-    return Evidence(
+    return LossEvidence(
         handed=handed_of(series, settings.qos),
         access_point=access_point,
         broker_in=arriving(dissected.broker, seen.broker),

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from hil.model import Series
-from hil.network.peers.companion import Outcome, Place
+from hil.network.peers.companion import Observed, Place
 from hil.network.peers.mqtt.delivery import rates_facts
 from hil.network.peers.mqtt.dissecting import dissect
 from hil.network.peers.mqtt.peer import MqttPeer
@@ -17,7 +17,7 @@ class EchoCompanion(MqttPeer):
     def __init__(self, place: Place) -> None:
         super().__init__(place, Settings.of_echo(place.case), "echo")
 
-    def finish(self, series: Series) -> Outcome:
+    def finish(self, series: Series) -> Observed:
         """End everything, read the captures. Raises RigError: a part had ended, a capture cannot be read."""
         broker, program = self.running()
         moments = self.end_faults()
@@ -30,4 +30,4 @@ class EchoCompanion(MqttPeer):
             **rates_facts(series, self._settings),
         }
         self.keep_or_remove()
-        return Outcome(series, facts)
+        return Observed(series, facts)

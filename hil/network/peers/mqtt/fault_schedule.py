@@ -27,7 +27,7 @@ class Moment:
     ended_us: int
 
 
-class Faults:
+class FaultSchedule:
     """One thread makes the faults, one after the other. ``switch`` enters a fault and leaves it; it yields
     False where there was nothing to disturb, which is not counted. ``has_first`` says that the case began.
     """

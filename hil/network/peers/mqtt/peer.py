@@ -12,8 +12,8 @@ from hil.network.dissect.tshark import require_tshark
 from hil.network.peers.companion import Companion, Place
 from hil.network.peers.mqtt.bench_broker import BenchBroker
 from hil.network.peers.mqtt.board_air import BoardAir
-from hil.network.peers.mqtt.dissecting import Captures, Dissected, Seen, counts_facts, dissected_facts
-from hil.network.peers.mqtt.fault_schedule import Faults, Moment
+from hil.network.peers.mqtt.dissecting import Captures, CaseCaptures, Dissected, counts_facts, dissected_facts
+from hil.network.peers.mqtt.fault_schedule import FaultSchedule, Moment
 from hil.network.peers.mqtt.faults import FaultTargets, check_fault, switch_of
 from hil.network.peers.mqtt.peer_program import PeerProgram
 from hil.network.peers.mqtt.settings import Settings
@@ -29,7 +29,7 @@ class MqttPeer(Companion):
         self._program_name = program
         self._began_us = 0
         self._captures: Captures | None = None
-        self._faults: Faults | None = None
+        self._faults: FaultSchedule | None = None
         self._standstills: list[Standstill] = []
         self.air = BoardAir(place, settings.air)
         self.broker: BenchBroker | None = None
@@ -77,7 +77,7 @@ class MqttPeer(Companion):
         """Undo the fault that is going on and make no more. Raises what kept one from being made."""
         return self._faults.finish() if self._faults else ()
 
-    def end(self) -> Seen:
+    def end(self) -> CaseCaptures:
         """End client, captures and broker, put the air back. Raises RigError where one had ended before."""
         assert self._captures is not None
         broker, program = self.running()
@@ -86,7 +86,7 @@ class MqttPeer(Companion):
         access_point, at_broker = self._captures.stop()
         broker.broker.stop()
         self.air.put_back()
-        return Seen(access_point, at_broker, self._began_us, broker.tls_followed)
+        return CaseCaptures(access_point, at_broker, self._began_us, broker.tls_followed)
 
     def running(self) -> tuple[BenchBroker, PeerProgram]:
         """Return broker and client, which start() has started."""
@@ -94,7 +94,7 @@ class MqttPeer(Companion):
         assert self.program is not None
         return self.broker, self.program
 
-    def facts(self, seen: Seen, dissected: Dissected) -> Mapping[str, Scalar]:
+    def facts(self, seen: CaseCaptures, dissected: Dissected) -> Mapping[str, Scalar]:
         """Return what the record says of every such case: its broker, its air, what was captured."""
         assert self.broker is not None
         place = self._place
@@ -139,5 +139,5 @@ class MqttPeer(Companion):
         plan = self._settings.fault
         if plan.timed:
             targets = FaultTargets(self._place, broker.broker, program, self.air, broker.port)
-            self._faults = Faults(plan, switch_of(plan.kind, targets), program.has_first)
+            self._faults = FaultSchedule(plan, switch_of(plan.kind, targets), program.has_first)
             self._faults.start()
