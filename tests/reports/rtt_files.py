@@ -34,14 +34,5 @@ def read_rtt_csv(path: Path) -> list[PublishedRow]:
         ]
 
 
-def read_one_clock_csv(path: Path) -> list[dict[str, int | str]]:
-    """Read an rtt-one-clock.csv; all but ``request_id`` are whole numbers."""
-    with path.open(newline="", encoding="utf-8") as file:
-        return [
-            {name: text if name == "request_id" else int(text) for name, text in row.items()}
-            for row in csv.DictReader(file)
-        ]
-
-
 def _value(name: str, text: str) -> str | int | None:
     return text if name in _TEXTS else int(text) if text else None

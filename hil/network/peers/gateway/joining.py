@@ -5,8 +5,7 @@ The files of the published benchmark, from the same requests: rtt.csv and metada
 
 They hold what it publishes, by its estimators: whole milliseconds of the wall clock; ``rtt_payload_ms`` is
 the gateway's clock minus the requester's, one way over two clocks; p50 and p95 are the nearest of few values,
-so that the p95 of five is their maximum. ``rtt-one-clock.csv`` beside them holds the same requests on one
-monotonic clock, in microseconds, with their parts.
+so that the p95 of five is their maximum. The record holds the same requests on one monotonic clock.
 
 Facts of a case of http_gateway for its record, from the lines of the host's programs.
 """
@@ -183,9 +182,8 @@ def _board_time(series: Series, phase: int, name: str, first: bool) -> int:
     return value if isinstance(value, int) else 0
 
 
-RTT_CSV, METADATA, ONE_CLOCK_CSV = "rtt.csv", "metadata.json", "rtt-one-clock.csv"
+RTT_CSV, METADATA = "rtt.csv", "metadata.json"
 OK = "ok"
-ONE_CLOCK_COLUMNS = ("phase", "phase_read", "iteration", "request_id", *COLUMNS[2:])
 
 
 @dataclass(frozen=True)
@@ -215,10 +213,7 @@ def write_artefacts(
         place = folder / f"run_{started:%Y%m%d_%H%M%S_%f}_{topic.replace('/', '_')}"
         place.mkdir(parents=True)
         rows = [published_row(request) for request in own]
-        _write_csv(
-            place / RTT_CSV, [field.name for field in fields(PublishedRow)], (vars(row) for row in rows)
-        )
-        _write_csv(place / ONE_CLOCK_CSV, ONE_CLOCK_COLUMNS, (_one_clock_row(request) for request in own))
+        _write_csv(place / RTT_CSV, rows)
         metadata = metadata_of(rows, plan, topic, csv_path=f"{place.name}/{RTT_CSV}")
         (place / METADATA).write_text(json.dumps(metadata, indent=2) + "\n")
         written.append(place)
@@ -300,18 +295,12 @@ def _phase_summary(rows: Sequence[PublishedRow]) -> dict[str, Any]:
     return {"readsOk": _ok(rows), "readsTimeout": len(rows) - _ok(rows), **_summaries(rows)}
 
 
-def _one_clock_row(request: JoinedRequest) -> dict[str, int | str]:
-    names = {"phase_read": request.row["read"], "iteration": request.line["iteration"]}
-    return {**request.row, **names, "request_id": request.line["id"]}
-
-
-def _write_csv(path: Path, names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
+def _write_csv(path: Path, rows: Iterable[PublishedRow]) -> None:
+    """Write the rows; the csv module writes None as an empty field."""
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, names, extrasaction="ignore")
+        writer = csv.DictWriter(file, [field.name for field in fields(PublishedRow)])
         writer.writeheader()
-        writer.writerows(
-            {name: "" if value is None else value for name, value in row.items()} for row in rows
-        )
+        writer.writerows(map(vars, rows))
 
 
 def requester_facts(lines: Sequence[Mapping[str, Any]]) -> dict[str, Scalar]:
