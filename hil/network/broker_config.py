@@ -34,9 +34,7 @@ class BrokerOptions:
     """mosquitto's settings that a case may choose; 0 is mosquitto's "no limit".
 
     ``max_inflight_messages``: QoS 1 and 2 messages that one client has not acknowledged yet.
-    ``max_queued_messages``, ``max_queued_bytes``: what waits besides for one client, connected or away.
-    ``memory_limit_bytes``: of the whole broker; at the limit mosquitto refuses memory to itself and closes
-    connections. ``queue_qos0``: QoS 0 messages wait too for a client that is away.
+    ``max_queued_messages``: what waits besides for one client, connected or away.
     ``persistence``: off; on, saved when it is told to end and every half an hour; each, saved in the turn of
     its loop in which anything changed (autosave_on_changes, where autosave_interval 1 counts changes). It
     answers before it saves.
@@ -47,9 +45,6 @@ class BrokerOptions:
     tcp_nodelay: bool = True
     max_inflight_messages: int = 0
     max_queued_messages: int = 0
-    max_queued_bytes: int = 0
-    memory_limit_bytes: int = 0
-    queue_qos0: bool = False
     persistence: Literal["off", "on", "each"] = "off"
     statistics: bool = False
 
@@ -107,9 +102,7 @@ def broker_config(
         f"set_tcp_nodelay {'true' if options.tcp_nodelay else 'false'}",
         f"max_inflight_messages {options.max_inflight_messages}",
         f"max_queued_messages {options.max_queued_messages}",
-        f"max_queued_bytes {options.max_queued_bytes}",
-        *([f"memory_limit {options.memory_limit_bytes}"] if options.memory_limit_bytes else []),
-        *(["queue_qos0_messages true"] if options.queue_qos0 else []),
+        "max_queued_bytes 0",
         *(["sys_interval 1"] if options.statistics else []),
         f"listener {ports.tcp} {address}",
         f"listener {ports.tls} {address}",

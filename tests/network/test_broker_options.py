@@ -80,45 +80,6 @@ def test_no_more_are_in_flight_than_allowed(
         assert subscriber.received() == payloads[: inflight or SENT]
 
 
-@pytest.mark.parametrize("queued", [True, False])
-def test_qos_0_waits_for_who_is_away_only_where_told(
-    queued: bool, tmp_path: Path, certificates: Certificates
-) -> None:
-    """queue_qos0 keeps QoS 0 messages for a session whose client is away; without it they are gone."""
-    with running_broker(tmp_path, certificates, BrokerOptions(queue_qos0=queued)) as broker:
-        subscriber = Client(broker, "subscriber", clean_session=False)
-        subscriber.subscribe(TOPIC)
-        subscriber.leave()
-        with Client(broker) as publisher:
-            publisher.send(TOPIC, b"zero", qos=0)
-            publisher.received()
-        with Client(broker, "subscriber", clean_session=False) as again:
-            assert again.received() == ([b"zero"] if queued else [])
-
-
-def test_a_queue_has_room_for_so_many_bytes(tmp_path: Path, certificates: Certificates) -> None:
-    """max_queued_bytes bounds what waits for a client that is away, whatever the number of messages."""
-    with running_broker(tmp_path, certificates, BrokerOptions(max_queued_bytes=1000)) as broker:
-        subscriber = Client(broker, "subscriber", clean_session=False)
-        subscriber.subscribe(TOPIC)
-        subscriber.leave()
-        with Client(broker) as publisher:
-            for _ in range(SENT):
-                publisher.publish(TOPIC, bytes(100))
-        with Client(broker, "subscriber", clean_session=False) as again:
-            assert len(again.received_all()) == 10
-
-
-def test_a_broker_without_memory_takes_no_more(tmp_path: Path, certificates: Certificates) -> None:
-    """memory_limit_bytes: a message that would exceed it is not acknowledged, the connection ends."""
-    with running_broker(tmp_path, certificates, BrokerOptions(memory_limit_bytes=1_000_000)) as broker:
-        with Client(broker) as publisher:
-            publisher.publish(TOPIC, bytes(1000))
-            with pytest.raises((EOFError, ConnectionError)):
-                publisher.publish(TOPIC, bytes(2_000_000))
-        broker.check()
-
-
 def segments_of_a_burst(folder: Path, certificates: Certificates, *, nodelay: bool) -> int:
     with (
         running_broker(folder, certificates, BrokerOptions(tcp_nodelay=nodelay)) as broker,
