@@ -280,11 +280,11 @@ def is_last_line(line: str) -> bool:
     return _LAST.search(line) is not None
 
 
-def excerpt(lines: Sequence[str], limit: int = 6) -> str:
+def excerpt(lines: Sequence[str]) -> str:
     """Quote the lines of an incident that say most."""
     telling = [line for line in lines if recognise(line) or _WORTH_QUOTING.search(line)]
     once = dict.fromkeys(printable(line.strip()) for line in telling or lines)
-    return " | ".join(list(once)[:limit])
+    return " | ".join(list(once)[:6])
 
 
 def worst(lines: Sequence[str]) -> Trouble:

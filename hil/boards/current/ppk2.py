@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import struct
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -190,13 +190,13 @@ class _Patience:
     """Is over after so many seconds, and not before it was asked as often as reading takes them: a host that
     stood still has still to read what came."""
 
-    def __init__(self, clock: Callable[[], float], seconds: float) -> None:
-        self._clock, self._until_s = clock, clock() + seconds
+    def __init__(self, seconds: float) -> None:
+        self._until_s = time.monotonic() + seconds
         self._left = round(seconds / _POLL_S)
 
     def is_over(self) -> bool:
         self._left -= 1
-        return self._left < 0 and self._clock() > self._until_s
+        return self._left < 0 and time.monotonic() > self._until_s
 
 
 class Ppk2:
@@ -204,9 +204,8 @@ class Ppk2:
 
     resolution_ua = 0.2
 
-    def __init__(self, current: Current, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, current: Current) -> None:
         self._place = current.place
-        self._clock = clock
         self._voltage_mv = current.voltage_mv
         self._port = self._open(find_port(current.serial))
         try:
@@ -230,12 +229,12 @@ class Ppk2:
     def _metadata(self) -> str:
         """Stop what an earlier user left running, and ask for the calibration."""
         self._write(AVERAGE_STOP)
-        patience = _Patience(self._clock, _META_DEADLINE_S)
+        patience = _Patience(_META_DEADLINE_S)
         while self._take() and not patience.is_over():
             pass
         self._write(GET_META_DATA)
         said = b""
-        patience = _Patience(self._clock, _META_DEADLINE_S)
+        patience = _Patience(_META_DEADLINE_S)
         while b"END" not in said:
             if patience.is_over():
                 raise RigError(
@@ -269,7 +268,7 @@ class Ppk2:
         self._pending = _no_samples()
         self._first = no_spans()
         self._write(AVERAGE_START)
-        patience = _Patience(self._clock, _FIRST_SAMPLE_S)
+        patience = _Patience(_FIRST_SAMPLE_S)
         while not self._samples:
             if patience.is_over():
                 raise RigError(
@@ -284,14 +283,14 @@ class Ppk2:
 
     def end(self) -> Spans:
         self._write(AVERAGE_STOP)
-        due = round((self._clock() - self._origin_s) * RATE_HZ)
-        patience = _Patience(self._clock, _QUIET_S)
+        due = round((time.monotonic() - self._origin_s) * RATE_HZ)
+        patience = _Patience(_QUIET_S)
         parts = [self.read()]
         while self._samples < due and not patience.is_over():
             if data := self._take():
                 parts.append(self._decoded(data))
-                patience = _Patience(self._clock, _QUIET_S)
-        patience = _Patience(self._clock, _QUIET_S)
+                patience = _Patience(_QUIET_S)
+        patience = _Patience(_QUIET_S)
         while (data := self._take()) and not patience.is_over():  # beyond what was asked for
             parts.append(self._decoded(data))
         parts.append(self._spans(flush=True))
@@ -327,7 +326,7 @@ class Ppk2:
         index = self._samples + np.cumsum(lost + 1) - 1
         self._samples = int(index[-1]) + 1
         # The sample's time is no later than its arrival: the block that was on its way shortest says it best.
-        self._origin_s = min(self._origin_s, self._clock() - self._samples / RATE_HZ)
+        self._origin_s = min(self._origin_s, time.monotonic() - self._samples / RATE_HZ)
         arrived = np.stack([index, ua, saturated, lost])
         self._pending = np.concatenate([self._pending, arrived], axis=1)
         return self._spans()

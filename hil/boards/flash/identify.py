@@ -30,7 +30,7 @@ class Identity:
     flash: str
 
 
-def identify(board: Board, *, timeout_s: float = TIMEOUT_S) -> Identity:
+def identify(board: Board) -> Identity:
     """Ask the board on a port who it is, whatever the rack file says of it; it is reset.
 
     Raises:
@@ -40,10 +40,10 @@ def identify(board: Board, *, timeout_s: float = TIMEOUT_S) -> Identity:
     module = "hil.boards.serial_url.esptool" if board.serial.startswith(OWN) else "esptool"
     argv = [sys.executable, "-m", module, "--port", board.serial, "--no-stub"]
     argv += ["--connect-attempts", str(CONNECT_ATTEMPTS), "flash-id"]
-    said = _run(argv, timeout_s)
+    said = _run(argv)
     attempt = f"asking board {board.id} on {board.serial} who it is failed"
     if said is None:
-        raise NoAnswerError(f"{attempt}: its port took no end within {timeout_s:g} s.", next_step=_LOOK)
+        raise NoAnswerError(f"{attempt}: its port took no end within {TIMEOUT_S:g} s.", next_step=_LOOK)
     identity = identity_in(said)
     if identity:
         return identity
@@ -60,11 +60,11 @@ def identify(board: Board, *, timeout_s: float = TIMEOUT_S) -> Identity:
 _LOOK = "check its supply and cable, and 'serial' in the rack file."
 
 
-def _run(argv: list[str], timeout_s: float) -> str | None:
+def _run(argv: list[str]) -> str | None:
     """Return what esptool said, None where it did not end in time, and was killed."""
     environment = {**os.environ, "PYTHONPATH": python_path()}
     try:
-        return run_group(argv, timeout_s, stderr=subprocess.STDOUT, env=environment).stdout
+        return run_group(argv, TIMEOUT_S, stderr=subprocess.STDOUT, env=environment).stdout
     except subprocess.TimeoutExpired:
         return None
 
