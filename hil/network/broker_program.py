@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 import socket
 import time
 from dataclasses import asdict, dataclass
@@ -16,13 +15,12 @@ from hil.base.errors import RigError
 from hil.base.process import proc_stat
 from hil.network.broker_config import BrokerPorts, SlowDisk
 from hil.network.preload.build import build_library
-from hil.network.process import Process, Spawner
+from hil.network.process import Process, Spawner, system_program
 
 START_TIMEOUT_S = 10.0
 STATE_TIMEOUT_S = 5.0
 POLL_S = 0.01
 STATE_POLL_S = 0.001
-INSTALL = "sudo apt-get install mosquitto"
 
 _RUNNING = re.compile(r"mosquitto version (\S+) running")
 _OPENING = re.compile(r"Opening ipv[46] listen socket on port (\d+)")
@@ -65,11 +63,9 @@ def prepare_preload(key_log: Path | None, slow_disk: SlowDisk | None, folder: Pa
 
 def mosquitto_argv(config_path: Path, variables: list[str]) -> list[str]:
     """Return the command that starts it. Raises RigError where mosquitto is not installed."""
-    found = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin")
-    if found is None:
-        raise RigError("Starting the MQTT broker: mosquitto is not installed.", next_step=INSTALL)
+    program = system_program("mosquitto", "mosquitto", "Starting the MQTT broker")
     environment = ["env", *variables] if variables else []
-    return [*environment, found, "-c", str(config_path.resolve())]
+    return [*environment, program, "-c", str(config_path.resolve())]
 
 
 def free_ports(address: str) -> BrokerPorts:
