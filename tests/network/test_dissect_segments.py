@@ -12,6 +12,7 @@ from pathlib import Path
 import dpkt
 import pytest
 
+from hil.base import process
 from hil.base.errors import RigError
 from hil.network.dissect.pdus import MqttFields, Pdu, pdus_of
 from hil.network.dissect.segments import MqttPorts, MqttSegment, read_segments
@@ -259,6 +260,7 @@ def test_what_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.Monkey
     with pytest.raises(RigError, match=r"frame 4: only 68 of its 85 bytes were captured"):
         read_segments(tmp_path / "cut.pcap", PLAIN)
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(process, "SYSTEM_FOLDERS", str(tmp_path))
     with pytest.raises(RigError, match=r"tshark is not installed.*apt-get install tshark"):
         read_segments(path, PLAIN)
 
