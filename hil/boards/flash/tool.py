@@ -86,26 +86,19 @@ def write(
     raise AssertionError("unreachable: the last attempt returns or raises")
 
 
-def erase(
-    board: Board,
-    *,
-    log: Path,
-    stop: threading.Event | None = None,
-) -> None:
+def erase(board: Board, *, log: Path, stop: threading.Event | None = None) -> None:
     """Erase the whole flash of a board. Raises HilError as write() does."""
-    what = Write(log.parent, (), doing="erasing")
-    log.parent.mkdir(parents=True, exist_ok=True)
-    argv = [*_connection(board, what), "erase-flash"]
-    if fault := _attempt(board, argv, what, log, FLASH_TIMEOUT_S, stop or threading.Event()):
-        raise fault
+    ask(board, ["erase-flash"], doing="erasing", log=log, stop=stop)
 
 
-def ask(board: Board, words: Sequence[str], *, doing: str, log: Path) -> None:
+def ask(
+    board: Board, words: Sequence[str], *, doing: str, log: Path, stop: threading.Event | None = None
+) -> None:
     """Run another command of esptool on a board. Raises HilError as write()."""
     what = Write(log.parent, (), doing=doing)
     log.parent.mkdir(parents=True, exist_ok=True)
     argv = [*_connection(board, what), *words]
-    if fault := _attempt(board, argv, what, log, FLASH_TIMEOUT_S, threading.Event()):
+    if fault := _attempt(board, argv, what, log, FLASH_TIMEOUT_S, stop or threading.Event()):
         raise fault
 
 
