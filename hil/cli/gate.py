@@ -33,6 +33,7 @@ _MOST_CHARACTERS = 4000  # of a sentence: what a person reads is not cut
 @click.command("gate")
 @click.argument("runs", metavar="[RUN]...", nargs=-1, type=click.Path(path_type=Path))
 @run_options("gate")
+@click.option("--verbose", is_flag=True, help="End with the tables of all figures, not the few that matter.")
 @click.option(
     "--would-change",
     is_flag=True,

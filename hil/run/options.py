@@ -261,10 +261,6 @@ class RunOptions:
     no_report: Annotated[
         bool, Option("Do not build the report in OUT/report.", "results", "run compare reproduce cost")
     ] = False
-    verbose: Annotated[
-        bool,
-        Option("End with the tables of all figures, not the few that matter.", "results", "run compare gate"),
-    ] = False
     pushgateway: Annotated[
         str,
         Option(
