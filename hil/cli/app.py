@@ -26,7 +26,7 @@ COMMANDS = {
     "run": "measure and judge: build, flash, run the suite, compare, limits",
     "compare": "measure the working tree against a commit: build both, run, judge",
     "gate": "judge a run again, from what is on disk",
-    "report": "build the report site from stored runs, or show it",
+    "report": "build the report site from stored runs",
     "cost": "count instructions on an emulated chip: exact, and no board",
     "ledger": "where a run's messages were lost, point by point",
     "plan": "list what a run would measure",

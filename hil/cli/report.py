@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``hil report``: the report site, built again from stored runs, and shown."""
+"""``hil report``: the report site, built again from stored runs."""
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 
 import click
@@ -14,7 +13,7 @@ from hil.history import history_of
 
 @click.group("report")
 def command() -> None:
-    """Build the report site again from stored runs; show it in a browser."""
+    """Build the report site again from stored runs."""
 
 
 @command.command("build")
@@ -55,14 +54,3 @@ def build(
 
     folder = history or history_of(out)
     build_report(runs, legs=legs, out=out, history_folder=folder, single_file=not files, append=append)
-
-
-@command.command("serve")
-@out_option
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="On 127.0.0.1. [default: a free one]")
-def serve(out: Path, port: int) -> None:
-    """Show OUT/report in a browser on this machine."""
-    from hil.reports.site import serve_site
-
-    with contextlib.suppress(KeyboardInterrupt):  # the usual end of a server
-        serve_site(out, port, say=lambda sentence: print(sentence, flush=True))

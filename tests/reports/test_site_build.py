@@ -4,13 +4,10 @@
 from __future__ import annotations
 
 import html
-import http.client
 import json
-import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -441,48 +438,8 @@ def test_a_page_that_would_ask_another_host_is_not_published(tmp_path: Path, mar
         outside.check(tmp_path)
 
 
-@pytest.mark.slow
-def test_serving_is_for_this_machine_only(tmp_path: Path, run: Path) -> None:
-    """It says its address, listens on loopback alone, and shows text as text."""
-    build_site(tmp_path, [read_judged_run(run)])
-    process = subprocess.Popen(
-        [sys.executable, "-m", "hil", "report", "serve", "--out", tmp_path],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        assert process.stdout
-        address = process.stdout.readline().split()[0]
-        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", address)
-        port = address.rstrip("/").rpartition(":")[2]
-        connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=10)
-        connection.request("GET", f"/runs/{NAME}/summary.md")
-        answer = connection.getresponse()
-        assert answer.headers["Content-Type"] == "text/plain; charset=utf-8"
-        assert answer.read() == (run / "summary.md").read_bytes()
-        connection.close()
-        listening = subprocess.run(
-            ["ss", "-Hltn", f"sport = :{port}"],
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=True,
-        ).stdout
-        assert [line.split()[3].rpartition(":")[0] for line in listening.splitlines()] == ["127.0.0.1"]
-        os.kill(process.pid, signal.SIGINT)
-        assert process.wait(10) == 0
-    finally:
-        process.kill()
-        process.communicate()
-
-
-def test_what_cannot_be_served_or_built_is_a_sentence(tmp_path: Path, capsys: Captured) -> None:
-    """No report, a port that is taken, no run, a run that was never judged."""
-    code, out, error = hil(capsys, "serve", "--out", tmp_path)
-    assert (code, out) == (2, "")
-    assert error == f"hil: {tmp_path}/report: there is no report. Next: build it: hil report build\n"
+def test_what_cannot_be_built_is_a_sentence(tmp_path: Path, capsys: Captured) -> None:
+    """No run, a run that was never judged."""
     code, _, error = hil(capsys, "build", "--out", tmp_path)
     assert code == 2
     assert "not a run directory" in error
@@ -491,10 +448,3 @@ def test_what_cannot_be_served_or_built_is_a_sentence(tmp_path: Path, capsys: Ca
     code, _, error = hil(capsys, "build", "--out", tmp_path)
     assert code == 2
     assert f"hil gate {unjudged}" in error
-    (tmp_path / "report").mkdir()
-    (tmp_path / "report" / "index.html").touch()
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        code, _, error = hil(capsys, "serve", "--out", tmp_path, "--port", str(port))
-    assert code == 3
-    assert f"on port {port}: Address already in use" in error
