@@ -34,7 +34,6 @@ COMMANDS = {
     "firmware": "bundles of builds: verify, compare",
     "reproduce": "repeat a published study, and set its values beside ours",
     "history": "boot values of earlier runs: add, show, import, export, merge",
-    "nightly": "what a night measures beside the head: reference",
     "changes": "change points over the nights: since when, and whose doing",
     "rack": "look at a rack: check, status, health, qualify, release",
     "board": "one board: list, flash, power, console, quarantine, release",

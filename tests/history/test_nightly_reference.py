@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from hil.base.errors import ConfigError
-from hil.cli.app import run_command
 from hil.history.nightly.reference import REFERENCE, load_references, tonight
 from tests.lab import ROOT
 
@@ -43,19 +42,11 @@ def test_which_references_a_night_measures(tmp_path: Path, night: str, commits: 
     """One, two while a renewal overlaps, none before the first; both ends are included."""
     found = load_references(folder(tmp_path, BOTH))
     assert [one.commit for one in found.of(datetime.date.fromisoformat(night))] == commits
-    assert found.warnings == ()
 
 
 def test_no_file_is_no_reference(tmp_path: Path) -> None:
     """A project without nights needs none."""
     assert load_references(tmp_path).references == ()
-
-
-def test_a_short_overlap_is_warned_of(tmp_path: Path) -> None:
-    """13 nights instead of 14: the file is read, with a warning that names the line."""
-    found = load_references(folder(tmp_path, BOTH.replace("03-14", "03-13")))
-    (warning,) = found.warnings
-    assert "reference.yaml:4: it is measured beside the reference before it for 13 nights" in warning
 
 
 @pytest.mark.parametrize(
@@ -94,24 +85,6 @@ def test_a_night_has_the_date_of_its_evening() -> None:
     assert tonight(at("2026-03-02T01:23:00+00:00")).isoformat() == "2026-03-01"
     assert tonight(at("2026-03-02T12:00:00+00:00")).isoformat() == "2026-03-02"
     assert tonight(at("2026-03-02T13:30:00+02:00")).isoformat() == "2026-03-01"
-
-
-def test_the_command_prints_tonights_commits(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A commit a line; without one exit 2 and the file to edit."""
-    folder(tmp_path, BOTH)
-
-    def reference(night: str) -> tuple[int, str]:
-        monkeypatch.setattr("hil.cli.nightly.tonight", lambda _now: datetime.date.fromisoformat(night))
-        status = run_command(["nightly", "reference", "--thresholds", str(tmp_path)])
-        said = capsys.readouterr()
-        return int(status), said.out + said.err
-
-    assert reference("2026-03-05") == (0, f"{A}\n{B}\n")
-    status, said = reference("2025-03-05")
-    assert status == 2
-    assert "has no reference for the night of 2025-03-05" in said
 
 
 def test_the_checkouts_own_file_can_be_read() -> None:

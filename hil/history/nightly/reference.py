@@ -17,13 +17,11 @@ measured by another ruler. The renewal overlaps OVERLAP_NIGHTS nights, so that i
 from __future__ import annotations
 
 import datetime
-import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hil.base.errors import ConfigError
 from hil.base.yamlfile import Node, load
 from hil.history.nightly.divisive import OVERLAP_NIGHTS
 
@@ -49,10 +47,9 @@ class Reference:
 
 @dataclass(frozen=True)
 class References:
-    """In order of ``since``. ``warnings`` are renewals that overlap too few nights."""
+    """In order of ``since``."""
 
     references: tuple[Reference, ...] = ()
-    warnings: tuple[str, ...] = ()
 
     def of(self, night: datetime.date) -> tuple[Reference, ...]:
         """Return the references to measure in a night, by the date of its evening: none, one, or two."""
@@ -76,7 +73,7 @@ def load_references(thresholds: Path) -> References:
         _check_order(node, before, after)
     for node, reference in zip(nodes, references, strict=True):
         _check_count(node, reference, references)
-    return References(references, _warnings(references))
+    return References(references)
 
 
 def tonight(now: datetime.datetime) -> datetime.date:
@@ -124,26 +121,3 @@ def _check_count(node: Node, reference: Reference, references: Sequence[Referenc
             f"on {reference.since} {len(beside)} references would be measured; at most {TOGETHER_MAX} are.",
             next_step=f"end one of them before, at {' or '.join(other.source for other in beside[:-1])}.",
         )
-
-
-def _warnings(references: Sequence[Reference]) -> tuple[str, ...]:
-    found = []
-    for before, after in itertools.pairwise(references):
-        overlap = max(0, ((before.until or after.since) - after.since).days + 1)
-        if overlap < OVERLAP_NIGHTS:
-            found.append(
-                f"{after.source}: it is measured beside the reference before it for {overlap} nights only; "
-                f"with less than {OVERLAP_NIGHTS} the renewal may show as a step."
-            )
-    return tuple(found)
-
-
-def require_one(references: References, night: datetime.date, thresholds: Path) -> tuple[Reference, ...]:
-    """Return the references of a night. Raises ConfigError where it has none."""
-    found = references.of(night)
-    if not found:
-        raise ConfigError(
-            f"{thresholds / REFERENCE} has no reference for the night of {night}.",
-            next_step="add one (commit, since, why); docs/operate/nightly.md says how to choose it.",
-        )
-    return found
