@@ -31,7 +31,7 @@ COMMANDS = {
     "ledger": "where a run's messages were lost, point by point",
     "plan": "list what a run would measure",
     "build": "build the firmware",
-    "firmware": "bundles of builds: verify, compare",
+    "firmware": "bundles of builds: verify, size",
     "reproduce": "repeat a published study, and set its values beside ours",
     "history": "boot values of earlier runs: add, show, import, export, merge",
     "changes": "change points over the nights: since when, and whose doing",

@@ -10,7 +10,7 @@ import click
 from hil.base.errors import ConfigError
 from hil.boards.firmware.bundle import DIGESTS, NO_IDF, Digests
 from hil.boards.firmware.ruler import RULER_LOG
-from hil.boards.firmware.selection import TargetComparison, compare_bundles, verify_bundle
+from hil.boards.firmware.selection import verify_bundle
 from hil.boards.firmware.size import Line, Sizes, read_sizes, table
 from hil.model import Ruler
 
@@ -19,7 +19,7 @@ _PATH = click.Path(path_type=Path)
 
 @click.group("firmware")
 def command() -> None:
-    """Firmware bundles (hil build --bundle DIR): verify, compare, size."""
+    """Firmware bundles (hil build --bundle DIR): verify, size."""
 
 
 @command.command("verify")
@@ -28,15 +28,6 @@ def verify_command(bundle: Path) -> None:
     """Check that every file of BUNDLE is the one that was built. Exit 2 and its name where one is not."""
     for target, digests in verify_bundle(bundle).items():
         click.echo(f"{target}: {len(digests.files)} files as built; {_describe(digests)}")
-
-
-@command.command("compare")
-@click.argument("head", type=_PATH)
-@click.argument("base", type=_PATH)
-def compare_command(head: Path, base: Path) -> None:
-    """Say for each target whether HEAD and BASE flash the same bytes. Exit 0 either way."""
-    for item in compare_bundles(head, base):
-        click.echo(_sentence(item))
 
 
 @command.command("size")
@@ -69,13 +60,6 @@ def _sizes(bundle: Path) -> dict[str, Sizes]:
 def _row(name: str, line: Line) -> str:
     beside = "" if line.base_bytes is None else f" {line.base_bytes:>12,} {line.difference:>+12,}"
     return f"{name:<40} {line.bytes:>12,}{beside}"
-
-
-def _sentence(item: TargetComparison) -> str:
-    sides = (("head", item.head), ("base", item.base))
-    known = "; ".join(f"{name}: {_describe(digests)}" for name, digests in sides if digests)
-    differing = f" in {', '.join(item.differing)}" if item.differing else ""
-    return f"{item.target}: {item.outcome}{differing} ({known})"
 
 
 def _describe(digests: Digests) -> str:

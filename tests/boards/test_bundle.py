@@ -308,20 +308,16 @@ def test_one_build_is_not_taken_for_another_tick(ticks: Path, tmp_path: Path) ->
         verify_bundle(ticks)
 
 
-def test_compare_sees_targets_that_one_side_lacks(
-    bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """only-in-head, only-in-base, identical; exit 0."""
+def test_a_comparison_sees_targets_that_one_side_lacks(bundle: Path, tmp_path: Path) -> None:
+    """only-in-head, only-in-base, identical."""
     for name in ("head", "base"):
         shutil.copytree(bundle, tmp_path / name)
         shutil.copytree(bundle / TARGET, tmp_path / name / f"{name}-chip")
         path = tmp_path / name / f"{name}-chip" / DIGESTS
         path.write_text(json.dumps({**json.loads(path.read_text()), "target": f"{name}-chip"}))
-    arguments = ["firmware", "compare", str(tmp_path / "head"), str(tmp_path / "base")]
     expected = {"base-chip": "only-in-base", "head-chip": "only-in-head", TARGET: "identical"}
-    assert run_command(arguments) == 0
-    said = capsys.readouterr().out
-    assert all(f"{target}: {outcome} (" in said for target, outcome in expected.items())
+    found = compare_bundles(tmp_path / "head", tmp_path / "base")
+    assert {one.target: one.outcome for one in found} == expected
 
 
 def change_arguments(folder: Path, old: str, new: str) -> None:
@@ -366,7 +362,8 @@ def test_a_damaged_bundle_is_not_compared(bundle: Path, tmp_path: Path) -> None:
     """`identical` is said of files that are there, not of digests that were copied."""
     shutil.copytree(bundle, tmp_path / "base")
     flip_a_bit(tmp_path / "base" / TARGET)
-    assert run_command(["firmware", "compare", str(bundle), str(tmp_path / "base")]) == 2
+    with pytest.raises(ConfigError):
+        compare_bundles(bundle, tmp_path / "base")
 
 
 @pytest.fixture

@@ -168,8 +168,6 @@ class TargetComparison:
 
     target: str
     outcome: Outcome
-    head: Digests | None
-    base: Digests | None
     differing: tuple[str, ...] = ()
 
 
@@ -187,9 +185,9 @@ def compare_bundles(head: Path, base: Path) -> tuple[TargetComparison, ...]:
     found = []
     for target in sorted(heads.keys() | bases.keys()):
         if target not in bases:
-            found.append(TargetComparison(target, "only-in-head", heads[target], None))
+            found.append(TargetComparison(target, "only-in-head"))
         elif target not in heads:
-            found.append(TargetComparison(target, "only-in-base", None, bases[target]))
+            found.append(TargetComparison(target, "only-in-base"))
         else:
             parts = (
                 _flashed(head_folders[target], heads[target]),
@@ -197,7 +195,7 @@ def compare_bundles(head: Path, base: Path) -> tuple[TargetComparison, ...]:
             )
             differing = tuple(sorted(_differing(*parts)))
             outcome: Outcome = "different" if differing else "identical"
-            found.append(TargetComparison(target, outcome, heads[target], bases[target], differing))
+            found.append(TargetComparison(target, outcome, differing))
     return tuple(found)
 
 
