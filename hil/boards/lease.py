@@ -83,22 +83,6 @@ def read_holder(lock_dir: Path, board_id: str) -> Holder | None:
         os.close(file)
 
 
-def clear_stale(lock_dir: Path, board_id: str) -> bool:
-    """Empty the record that a dead holder left. Return whether there was one."""
-    try:
-        file = os.open(lock_dir / f"{board_id}.lock", os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        if not try_lock(file):
-            return False
-        stale = os.fstat(file).st_size > 0
-        os.truncate(file, 0)  # under the lock, so that it is nobody's record who is alive
-        return stale
-    finally:
-        os.close(file)
-
-
 def open_lock(path: Path) -> int:
     try:
         _make_folder(path.parent)

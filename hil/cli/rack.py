@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``hil rack``: is everything there, who holds what, how it fared, and take back what a dead run left.
+"""``hil rack``: is everything there, who holds what, and how it fared.
 
 ``hil rack health``: what the lab keeper looks at first.
 """
@@ -10,12 +10,9 @@ import dataclasses
 import json
 import os
 import shutil
-import signal
-import socket
 import sys
 import tempfile
 import textwrap
-import time
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -26,7 +23,7 @@ from hil.base.errors import ConfigError, RigError
 from hil.base.finding import Finding
 from hil.base.untrusted import code, terminal
 from hil.base.untrusted import markdown as markdown_text
-from hil.boards.lease import Holder, clear_stale, lease_boards, lock_dir, read_holder
+from hil.boards.lease import lease_boards, lock_dir, read_holder
 from hil.boards.power_proof import prove_power
 from hil.boards.quarantine import describe, folder_of, read_quarantine, reason
 from hil.boards.rack import Board, Rack, load_rack
@@ -225,7 +222,6 @@ def _unseen(rack: Rack, board: Board, quarantined: dict[str, Quarantine]) -> Boa
     )
 
 
-RELEASE_DEADLINE_S = 10.0
 COLUMNS = 80
 
 
@@ -314,22 +310,6 @@ def _capture_rights(rack: Rack) -> Finding:
     return Finding(subject, ok=True, sentence="this user may capture")
 
 
-@command.command()
-@rack_option
-@out_option
-@click.option("--force", is_flag=True, help="End the runs that hold boards (SIGTERM), then release.")
-def release(rack: Path, out: Path, force: bool) -> None:
-    """Clear what dead runs left; refuse while a run is alive, unless --force."""
-    loaded = load_rack(rack)
-    folder = lock_dir(loaded, out)
-    for board in loaded.boards:
-        holder = read_holder(folder, board.id)
-        if holder:
-            _end(loaded, folder, board.id, holder, force=force)
-        stale = clear_stale(folder, board.id)
-        click.echo(f"{board.id}: {'released' if stale or holder else 'was free'}")
-
-
 def _raise_first(rack: Rack, findings: list[Finding]) -> None:
     failed = [finding for finding in findings if not finding.ok and finding.needed]
     if failed:
@@ -338,36 +318,3 @@ def _raise_first(rack: Rack, findings: list[Finding]) -> None:
             f"rack {rack.name} is not ready{others}: {failed[0].subject}: {failed[0].sentence}",
             next_step=failed[0].mend,
         )
-
-
-def _end(rack: Rack, folder: Path, board_id: str, holder: Holder, *, force: bool) -> None:
-    if not force:
-        raise RigError(
-            f"board {board_id} of rack {rack.name} is held by {holder.describe()}, which is alive.",
-            next_step="let it finish, or end it: hil rack release --force.",
-        )
-    if not holder.pid:
-        raise RigError(
-            f"board {board_id} of rack {rack.name} is held by {holder.describe()}, so it cannot be ended.",
-            next_step=f"find it and end it: fuser -v {folder / board_id}.lock",
-        )
-    if holder.host != socket.gethostname():
-        raise RigError(f"board {board_id} is held by {holder.describe()}, on another host.")
-    _terminate(board_id, holder)
-    deadline = time.monotonic() + RELEASE_DEADLINE_S
-    while read_holder(folder, board_id):
-        if time.monotonic() > deadline:
-            raise RigError(f"{holder.describe()} did not let go of board {board_id}.", next_step="kill it.")
-        time.sleep(0.1)
-
-
-def _terminate(board_id: str, holder: Holder) -> None:
-    try:
-        os.kill(holder.pid, signal.SIGTERM)
-    except ProcessLookupError:
-        return  # it has just ended; if the board stays held, another process holds it
-    except PermissionError as error:
-        raise RigError(
-            f"board {board_id} is held by {holder.describe()}, which this user may not end.",
-            next_step=f"ask {holder.who}, or end it as that user or as root: kill {holder.pid}",
-        ) from error

@@ -17,7 +17,7 @@ import pytest
 
 from hil.base.errors import ConfigError, RigError
 from hil.boards import lease
-from hil.boards.lease import clear_stale, lease_air, lease_boards, lease_rack, read_holder
+from hil.boards.lease import lease_air, lease_boards, lease_rack, read_holder
 from tests.lab import wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -145,18 +145,6 @@ def test_a_released_lease_leaves_no_record(tmp_path: Path) -> None:
     with lease_boards(tmp_path, ["a"], run_id="x"):
         pass
     assert (tmp_path / "a.lock").read_bytes() == b""
-    assert not clear_stale(tmp_path, "a")
-
-
-@pytest.mark.slow
-def test_release_clears_the_record_of_the_dead(tmp_path: Path) -> None:
-    """A record left by a dead run is cleared once; a live one is not touched."""
-    (tmp_path / "a.lock").write_text('{"who": "ghost"}')
-    assert clear_stale(tmp_path, "a")
-    assert not clear_stale(tmp_path, "a")
-    with holder(tmp_path, "b"):
-        assert not clear_stale(tmp_path, "b")
-        assert read_holder(tmp_path, "b") is not None
 
 
 def read_holder_from_outside(folder: Path, board: str) -> str:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import fcntl
-import os
 import stat
 import subprocess
 import sys
@@ -16,7 +15,7 @@ import pytest
 
 from hil.base.errors import RigError
 from hil.boards import lease
-from hil.boards.lease import UNKNOWN_HOLDER, clear_stale, lease_boards, read_holder
+from hil.boards.lease import UNKNOWN_HOLDER, lease_boards, read_holder
 from hil.cli.app import run_command
 from tests.lab import Lab, make_lab, open_to_other_users
 
@@ -113,14 +112,10 @@ def locked(folder: Path, board: str, record: str) -> Iterator[Path]:
 
 @pytest.mark.parametrize("record", ["", '{"who": "ada", "pi', "[]", '{"who": "a", "pid": -1}'])
 def test_a_board_that_is_locked_without_a_record_is_not_free(tmp_path: Path, record: str) -> None:
-    """Its holder is unknown, and nobody clears what may be written at this moment."""
-    with locked(tmp_path, "a", record) as path:
+    """Its holder is unknown; once the lock is gone, what it left holds nothing."""
+    with locked(tmp_path, "a", record):
         assert read_holder(tmp_path, "a") == UNKNOWN_HOLDER
-        assert not clear_stale(tmp_path, "a")
-        assert path.read_text() == record
     assert read_holder(tmp_path, "a") is None
-    assert clear_stale(tmp_path, "a") == bool(record)
-    assert path.read_text() == ""
 
 
 def test_a_record_with_a_pid_that_is_none_is_not_believed(tmp_path: Path) -> None:
@@ -141,11 +136,10 @@ def options(lab: Lab) -> tuple[str, ...]:
 
 
 def test_every_command_shows_an_unknown_holder(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
-    """status, list and check say that the board is held; release refuses, since there is nobody to end."""
+    """status, list and check say that the board is held."""
 
-    def said(*words: str, status: int | None = None) -> str:
-        exit_code = run_command([*words, *options(lab)])
-        assert status is None or exit_code == status
+    def said(*words: str) -> str:
+        run_command([*words, *options(lab)])
         captured = capsys.readouterr()
         return captured.out + captured.err
 
@@ -156,51 +150,3 @@ def test_every_command_shows_an_unknown_holder(lab: Lab, capsys: pytest.CaptureF
         assert status[3].split() == ["b2", "esp32", "ok", "free"]
         assert "held by unknown\n" in said("board", "list")
         assert "b1: in use by unknown" in said("rack", "check")
-        forced = said("rack", "release", "--force", status=3)
-        assert "cannot be ended" in forced
-        assert f"fuser -v {lab.out}/lock/lab/b1.lock" in forced
-
-
-RELEASE = """
-import os, sys
-from hil.cli import rack as _imported_before_becoming_another_user
-from hil.cli.app import run_command
-if os.getuid() == 0:
-    os.setuid(int(sys.argv[1]))
-sys.exit(run_command(["rack", "release", "--force", *sys.argv[2:]]))
-"""
-
-
-def record_of(pid: int) -> str:
-    host = os.uname().nodename
-    return f'{{"who": "ada", "pid": {pid}, "host": "{host}", "since_utc": "2026", "run_id": "r"}}'
-
-
-@pytest.mark.slow
-def test_a_run_of_another_user_cannot_be_ended(lab: Lab, root: Path) -> None:
-    """`hil rack release --force` says whose run it is, and exits 3."""
-    del root  # it opened the temporary folder to other users
-    with subprocess.Popen(["sleep", "60"]) as sleeper:
-        pid = sleeper.pid if os.getuid() == 0 else 1
-        with locked(lab.out / "lock" / "lab", "b1", record_of(pid)):
-            argv = [sys.executable, "-c", RELEASE, str(SOMEBODY), *options(lab)]
-            done = subprocess.run(argv, capture_output=True, text=True, cwd=ROOT, timeout=30, check=False)
-        assert sleeper.poll() is None
-        sleeper.kill()
-    assert done.returncode == 3
-    assert f"held by ada (pid {pid}" in done.stderr
-    assert "this user may not end" in done.stderr
-    assert f"kill {pid}" in done.stderr
-
-
-def test_a_holder_that_is_gone_already_is_waited_for(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Its process may end between the look at the record and the signal: what counts is who has the lock."""
-    monkeypatch.setattr("hil.cli.rack.RELEASE_DEADLINE_S", 0.0)
-    with subprocess.Popen(["true"]) as gone:
-        gone.wait()
-    with locked(lab.out / "lock" / "lab", "b1", record_of(gone.pid)):
-        assert run_command(["rack", "release", "--force", *options(lab)]) == 3
-    assert f"(pid {gone.pid} on" in (said := capsys.readouterr().err)
-    assert "did not let go of board b1" in said

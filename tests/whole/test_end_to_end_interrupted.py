@@ -43,8 +43,8 @@ def find(processes: list[Process], word: str) -> Process:
 
 
 def test_a_second_run_is_told_who_holds_the_board_and_may_wait(measuring: tuple[Lab, Running]) -> None:
-    """It ends with 3 at once, naming process and run, and does not disturb the first; `hil rack release`
-    refuses while that is alive, --force ends it; a run that waits gets the boards."""
+    """It ends with 3 at once, naming process and run, and does not disturb the first; a run that waits gets
+    the boards when the first is ended by the process that `hil rack status` names."""
     lab, running = measuring
     done = lab.run()
     assert done.returncode == 3
@@ -52,13 +52,11 @@ def test_a_second_run_is_told_who_holds_the_board_and_may_wait(measuring: tuple[
         assert said in done.stdout
     files = ("--rack", str(lab.rack), "--out", str(lab.out))
     assert holder in lab.hil("rack", "status", *files).stdout
-    refused = lab.hil("rack", "release", *files)
-    assert (refused.returncode, "which is alive" in refused.stdout) == (3, True)
     assert running.process.poll() is None
     waiting = Running(lab.command("--wait", "60"), lab.folder / "waiting.txt", lab.env)
     try:
         waiting.await_line("board b1 of rack lab is held by")
-        lab.hil("rack", "release", "--force", *files)
+        running.send(signal.SIGTERM)
         assert running.wait() == 143
         assert waiting.wait() == 0, waiting.said()
     finally:
