@@ -19,44 +19,21 @@ from hil.boards.firmware.build import BUILD_ROOT
 from hil.boards.firmware.build_folder import Image
 from hil.boards.firmware.selection import find_firmware
 from hil.boards.flash import flash
-from hil.boards.lease import lease_boards, lock_dir, read_holder
+from hil.boards.lease import lease_boards, lock_dir
 from hil.boards.places.settings import rack_with_places
 from hil.boards.power import VirtualSwitch, switch_power
 from hil.boards.quarantine import describe, folder_of, put, read_quarantine, release, way_out
 from hil.boards.rack import Board, Rack, load_rack
-from hil.cli.options import aligned, out_option, rack_option
+from hil.cli.options import out_option, rack_option
 from hil.model import Quarantine
 from hil.run.builds import image_in
 from hil.store.run_info import utc_now
 from hil.virtual.virtual_rack import VirtualRack, boards_up, up_dir
 
-NO_PORT = "no port: not up"
-
 
 @click.group("board")
 def command() -> None:
     """One board by hand."""
-
-
-@command.command("list")
-@rack_option
-@out_option
-def list_boards(rack: Path, out: Path) -> None:
-    """List the rack's boards."""
-    loaded = load_rack(rack)
-    rows = []
-    locks, quarantined = lock_dir(loaded, out), read_quarantine(folder_of(loaded, out))
-    up = boards_up(loaded, out)
-    for board in loaded.boards:
-        holder = read_holder(locks, board.id)
-        run = f", run {holder.run_id}" if holder and holder.run_id else ""
-        state = f"held by {holder.who}{run}" if holder else "free"
-        state += f", {describe(quarantined[board.id])}" if board.id in quarantined else ""
-        labels = f" [{', '.join(board.labels)}]" if board.labels else ""
-        serial = board.serial or (up[board.id].serial if board.id in up else NO_PORT)
-        rows.append((board.id, board.target, serial, f"power: {board.power.type}{labels}", state))
-    for line in aligned(rows):
-        click.echo(line)
 
 
 @command.command("flash")

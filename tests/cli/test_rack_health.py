@@ -179,14 +179,14 @@ def test_a_run_under_way_is_not_counted(tmp_path: Path) -> None:
 
 
 def test_a_board_goes_into_quarantine_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`hil board quarantine`, `list`, `release`: the reason is seen; an unknown board is refused."""
+    """`hil board quarantine`, `release`: `hil rack status` says why; an unknown board is refused."""
     lab = make_lab(tmp_path, 2)
     where = ["--rack", str(lab.rack), "--out", str(lab.out)]
     assert hil(["board", "quarantine", "b1", "--why", " the port\nvanishes ", *where]) == 0
     (found,) = [one for path in (lab.out / "lock").iterdir() for one in read_quarantine(path).values()]
     assert (found.board, found.why) == ("b1", "the port vanishes")
-    assert hil(["board", "list", *where]) == 0
-    assert re.search(r"b1 .* free, quarantined since .*: the port vanishes", capsys.readouterr().out)
+    assert hil(["rack", "status", *where]) == 0
+    assert re.search(r"quarantined by .*, since .*: the port vanishes", capsys.readouterr().out)
     assert hil(["board", "quarantine", "b1", "--why", " ", *where]) == 2
     assert hil(["board", "quarantine", "b9", "--why", "dark", *where]) == 2
     assert hil(["board", "release", "b9", *where]) == 2
