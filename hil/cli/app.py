@@ -152,21 +152,17 @@ def _leave_for_the_verdict(error: Exception, arguments: list[str]) -> None:
     of_the_head = words[:1] == ("build",) and not any(word.startswith("--at") for word in arguments)
     if not of_a_plan and not of_the_head and not any(words[: len(names)] == names for names in OF_A_LEG):
         return
-    from hil.cli.options import DEFAULT_OUT
+    from hil.cli.options import DEFAULT_OUT, ci_folder
     from hil.store import ended
 
-    if of_a_plan:
-        plan = _path_given("--plan", arguments)
-        out = plan.parent if plan else Path(os.environ.get("HIL_CI") or DEFAULT_OUT / "ci")
-    else:
-        out = _path_given("--out", arguments) or DEFAULT_OUT
+    out = ci_folder() if of_a_plan else _out_given(arguments) or DEFAULT_OUT
     ended.leave(out, ended.ended_by(error))
 
 
-def _path_given(option: str, arguments: list[str]) -> Path | None:
-    """Return what the command line says of an option, also where it is no command line otherwise."""
-    given = [value for name, value in pairwise([*arguments, ""]) if name == option and value]
-    given += [word.partition("=")[2] for word in arguments if word.startswith(f"{option}=")]
+def _out_given(arguments: list[str]) -> Path | None:
+    """Return what the command line says of --out, also where it is no command line otherwise."""
+    given = [value for name, value in pairwise([*arguments, ""]) if name == "--out" and value]
+    given += [word.partition("=")[2] for word in arguments if word.startswith("--out=")]
     return Path(given[-1]) if given else None
 
 

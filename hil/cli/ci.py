@@ -15,23 +15,16 @@ import click
 
 from hil.base.errors import ConfigError, ExitCode
 from hil.base.untrusted import markdown
+from hil.ci.artefact import LEGS, PLAN
 from hil.ci.collecting import collect
 from hil.ci.event import read_event
 from hil.ci.inputs import DEFAULTS, OWN, check_inputs, plan_asked
 from hil.ci.measuring import HIL, BuildFailed, Workshop, environment_of, out_of, run_here
 from hil.ci.plan import EMULATED_JOB, RACK_JOBS, CiPlan, Leg, plan_event, read_plan, write_plan
 from hil.ci.racks import VARIABLE, await_racks, racks_off
-from hil.cli.ci_steps import (
-    bundle_option,
-    jobs_of_this_run,
-    legs_option,
-    plan_option,
-    say,
-    summarise,
-    write_outputs,
-)
+from hil.cli.ci_steps import jobs_of_this_run, say, summarise, write_outputs
 from hil.cli.ci_verdict import comment_command, issues_command, verdict_command
-from hil.cli.options import DEFAULT_OUT, FOLDER, F
+from hil.cli.options import DEFAULT_OUT, FOLDER, F, ci_folder
 from hil.store import ended
 
 
@@ -40,7 +33,7 @@ def command() -> None:
     """Steps of the GitHub workflows; docs/operate/ci.md shows the whole.
 
     GitHub's variables (GITHUB_EVENT_NAME, GITHUB_EVENT_PATH, GITHUB_OUTPUT, GITHUB_STEP_SUMMARY, …) are
-    used where they are set.
+    used where they are set. Steps hand things on in out/ci, or in the folder HIL_CI.
     """
 
 
@@ -58,31 +51,22 @@ def _input_options(function: F) -> F:
 
 @command.command("plan")
 @_input_options
-@click.option(
-    "--racks-off",
-    "off",
-    default="",
-    envvar=VARIABLE,
-    show_envvar=True,
-    metavar="CHIP: WHY; …",
-    help="Racks that measure nothing and are not waited for.",
-)
-@plan_option
-def make_plan(off: str, plan_path: Path, **given: str) -> None:
+def make_plan(**given: str) -> None:
     """Decide what to build and to measure, and why some of it can be left out.
 
     Options are the inputs of measure.yml: docs/operate/another-repository.md. Outside of GitHub it plans what
-    a pull request of HEAD would do, of this tool's own repository (--mode own) or of a project.
+    a pull request of HEAD would do, of this tool's own repository (--mode own) or of a project. HIL_RACKS_OFF
+    names racks that measure nothing and are not waited for: CHIP: WHY; …
     """
     inputs = {key.replace("_", "-"): text for key, text in given.items()}
-    without = racks_off(off)
+    without = racks_off(os.environ.get(VARIABLE, ""))
     if inputs["mode"] in ("", OWN):
         event = read_event(os.environ, Path.cwd(), base=inputs["base"])
         plan = plan_event(Path.cwd(), event, suite=inputs["suite"], off=without)
     else:
         plan = _asked(inputs, without)
-    write_plan(plan, plan_path)
-    ended.clear(plan_path.parent)
+    write_plan(plan, ci_folder() / PLAN)
+    ended.clear(ci_folder())
     say("".join(f"{line}\n" for line in _plan_lines(plan)))
     write_outputs(plan.outputs())
 
@@ -113,12 +97,10 @@ def _plan_lines(plan: CiPlan) -> list[str]:
 
 @command.command("build")
 @click.argument("chip")
-@plan_option
-@bundle_option
-def build_chip(chip: str, plan_path: Path, bundle: Path) -> int:
+def build_chip(chip: str) -> int:
     """Build what CHIP's legs need, in ESP-IDF's environment."""
     try:
-        Workshop(read_plan(plan_path), Path.cwd(), bundle.resolve()).build_chip(chip)
+        _workshop().build_chip(chip)
     except BuildFailed as failed:
         return failed.status
     return int(ExitCode.PASS)
@@ -126,13 +108,10 @@ def build_chip(chip: str, plan_path: Path, bundle: Path) -> int:
 
 @command.command("measure")
 @click.argument("leg_name", metavar="LEG")
-@plan_option
-@bundle_option
-def measure_leg(leg_name: str, plan_path: Path, bundle: Path) -> int:
+def measure_leg(leg_name: str) -> int:
     """Build what a leg of the plan needs, and measure it. Its status is that of `hil run` or `hil cost`."""
-    plan = read_plan(plan_path)
-    leg = _leg(plan, leg_name)
-    shop = Workshop(plan, Path.cwd(), bundle.resolve())
+    shop = _workshop()
+    leg = _leg(shop.plan, leg_name)
     try:
         words = shop.command(leg)
     except BuildFailed as failed:
@@ -141,7 +120,11 @@ def measure_leg(leg_name: str, plan_path: Path, bundle: Path) -> int:
         tools = Path(os.environ["IDF_PATH"], "tools", "idf_tools.py")
         if status := run_here(("python3", str(tools), "install", "qemu-riscv32"), shop.folder):
             return status
-    return _become(words, plan, leg, shop.folder)
+    return _become(words, shop.plan, leg, shop.folder)
+
+
+def _workshop() -> Workshop:
+    return Workshop(read_plan(ci_folder() / PLAN), Path.cwd(), (ci_folder() / "bundle").resolve())
 
 
 def _leg(plan: CiPlan, name: str) -> Leg:
@@ -167,16 +150,14 @@ def _become(words: list[str], plan: CiPlan, leg: Leg, folder: Path) -> NoReturn:
 @command.command("collect")
 @click.argument("leg")
 @click.option("--out", type=FOLDER, help="Where results are. [default: out, of the plan's project]")
-@plan_option
-@legs_option
-def collect_leg(leg: str, out: Path | None, plan_path: Path, legs_path: Path) -> None:
+def collect_leg(leg: str, out: Path | None) -> None:
     """Put the newest run where LEG's artefact is made from, in place of an earlier one; show its summary.
 
     Where the last command ended before its run was judged, that is what the leg left: whose fault it is, and
     the way out. The output `report` is the folder of its report.
     """
-    out = out or _out_of(plan_path)
-    folder = collect(out, leg, legs_path)
+    out = out or _out_of_plan()
+    folder = collect(out, leg, ci_folder() / LEGS)
     click.echo(str(folder))
     write_outputs({"report": str(out.resolve() / "report")})
     said, path = ended.read(folder / ended.ENDED), folder / "summary.md"
@@ -189,21 +170,20 @@ def collect_leg(leg: str, out: Path | None, plan_path: Path, legs_path: Path) ->
         summarise(path.read_text(encoding="utf-8"), whole=f"summary.md of the artefact leg-{leg}")
 
 
-def _out_of(plan_path: Path) -> Path:
+def _out_of_plan() -> Path:
     with suppress(ConfigError):
-        if folder := read_plan(plan_path).folder:
+        if folder := read_plan(ci_folder() / PLAN).folder:
             return out_of(Path.cwd() / folder)
     return DEFAULT_OUT
 
 
 @command.command("await-racks")
-@plan_option
-def await_command(plan_path: Path) -> None:
+def await_command() -> None:
     """Wait until racks have taken their jobs of this workflow run, for an hour at most.
 
     The output `unanswered` lists the legs whose racks have not. GITHUB_TOKEN may read actions.
     """
-    plan = read_plan(plan_path)
+    plan = read_plan(ci_folder() / PLAN)
     late = await_racks(jobs_of_this_run)
     legs = [leg.name for leg in plan.legs if leg.job in RACK_JOBS and leg.target in late and not leg.skip]
     say("".join(f"{leg}: no rack took its job within an hour\n" for leg in legs) or "racks took their jobs\n")

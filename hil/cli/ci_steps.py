@@ -14,41 +14,16 @@ from hil.base.untrusted import terminal_page
 from hil.ci import summary
 from hil.ci.github import DEFAULT_API, GitHub
 from hil.ci.racks import Job, jobs_of
-from hil.cli.options import DEFAULT_OUT, FOLDER
-
-# where the steps of a workflow run hand things on: plan.json, bundle/, legs/, verdict/
-CI = Path(os.environ.get("HIL_CI") or DEFAULT_OUT / "ci")
-
-plan_option = click.option(
-    "--plan",
-    "plan_path",
-    type=click.Path(path_type=Path),
-    default=CI / "plan.json",
-    help="What `hil ci plan` wrote. [default: out/ci/plan.json]",
-)
-legs_option = click.option(
-    "--legs",
-    "legs_path",
-    type=FOLDER,
-    default=CI / "legs",
-    help="Folder with one folder a leg. [default: out/ci/legs]",
-)
-bundle_option = click.option(
-    "--bundle",
-    type=FOLDER,
-    default=CI / "bundle",
-    help="Folder of what `hil ci build` built. [default: out/ci/bundle]",
-)
 
 
 def on_github() -> bool:
     return os.environ.get("GITHUB_ACTIONS") == "true"
 
 
-def github_of_job(token: str, repository: str = "") -> GitHub:
+def github_of_job(token: str) -> GitHub:
     """Return the API as this job's variables have it. Raises ConfigError where nothing names a repository."""
     api = os.environ.get("GITHUB_API_URL") or DEFAULT_API
-    return GitHub(repository or os.environ.get("GITHUB_REPOSITORY", ""), token, api)
+    return GitHub(os.environ.get("GITHUB_REPOSITORY", ""), token, api)
 
 
 def jobs_of_this_run() -> tuple[Job, ...]:

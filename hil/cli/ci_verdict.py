@@ -27,14 +27,12 @@ from hil.ci.racks import unanswered
 from hil.cli.ci_steps import (
     github_of_job,
     jobs_of_this_run,
-    legs_option,
     on_github,
-    plan_option,
     say,
     summarise,
     write_outputs,
 )
-from hil.cli.options import FOLDER
+from hil.cli.options import FOLDER, ci_folder
 from hil.store import ended
 
 _MOST_BYTES = 64 * 1024 * 1024
@@ -45,14 +43,6 @@ _MOST_BYTES = 64 * 1024 * 1024
     "--run", "run_id", type=click.IntRange(min=1), help="Number of a run of pr.yml, in its address."
 )
 @click.option(
-    "--repository",
-    default="",
-    envvar="GITHUB_REPOSITORY",
-    show_envvar=True,
-    metavar="OWNER/NAME",
-    help="The repository at GitHub.",
-)
-@click.option(
     "--folder",
     type=FOLDER,
     metavar="DIR",
@@ -60,14 +50,12 @@ _MOST_BYTES = 64 * 1024 * 1024
 )
 @click.option("--head", default="", metavar="SHA", help="The commit that the run must be of.")
 @click.option("--dry-run", is_flag=True, help="Print the Markdown; write nothing anywhere.")
-def comment_command(
-    run_id: int | None, repository: str, folder: Path | None, head: str, *, dry_run: bool
-) -> None:
+def comment_command(run_id: int | None, folder: Path | None, head: str, *, dry_run: bool) -> None:
     """Say under a pull request what changed, by how much, and what was not run.
 
     The comment is written once and brought up to date; an older run never replaces a newer one. GITHUB_TOKEN
-    gives access, GITHUB_API_URL another server than api.github.com. docs/operate/ci-verdict.md says what is
-    trusted.
+    gives access; GITHUB_REPOSITORY names the repository, GITHUB_API_URL another server than api.github.com.
+    docs/operate/ci-verdict.md says what is trusted.
     """
     if (run_id is None) == (folder is None):
         raise ConfigError(
@@ -84,7 +72,7 @@ def comment_command(
         raise ConfigError(
             "GITHUB_TOKEN is not set, so nothing can be written.", next_step="set it, or --dry-run."
         )
-    github = github_of_job(token, repository)
+    github = github_of_job(token)
     for line in comment(github, run_id, head=head, dry_run=dry_run):
         click.echo(line if dry_run and "\n" in line else terminal(line), nl=not line.endswith("\n"))
 
@@ -97,16 +85,6 @@ def _page_of_folder(folder: Path) -> str:
 
 
 @click.command("verdict")
-@plan_option
-@legs_option
-@click.option(
-    "--jobs",
-    default="",
-    envvar="HIL_JOBS",
-    show_envvar=True,
-    metavar="JSON",
-    help="GitHub's `needs` context: how the jobs before have ended. There it must be given.",
-)
 @click.option("--keep", type=FOLDER, metavar="DIR", help="Copy there what `hil ci comment` is made of.")
 @click.option(
     "--thresholds",
@@ -114,17 +92,17 @@ def _page_of_folder(folder: Path) -> str:
     help="The limits that count, beside those of the merge base: a path from the top of the checkout, of a "
     "project …/hil/thresholds. [default: those that each run keeps]",
 )
-def verdict_command(
-    plan_path: Path, legs_path: Path, jobs: str, keep: Path | None, thresholds: Path | None
-) -> int:
+def verdict_command(keep: Path | None, thresholds: Path | None) -> int:
     """Say one verdict on all legs; its exit code is the worst of theirs.
 
     Each leg is judged again from its records, by the definitions of head and of merge base. A leg
     without a verdict and without a recorded reason to skip it fails, and so does one whose verdict says
     otherwise than its records, or that measured less than the plan asks for. Where GitHub says that a rack
-    took no job within an hour, its leg is undecided.
+    took no job within an hour, its leg is undecided. HIL_JOBS is GitHub's `needs` context:
+    how the jobs before have ended. There it must be set.
     """
-    job_results = _job_results(jobs)
+    plan_path, legs_path = ci_folder() / artefact.PLAN, ci_folder() / artefact.LEGS
+    job_results = _job_results(os.environ.get("HIL_JOBS", ""))
     try:
         plan = read_plan(plan_path)
     except ConfigError as error:
@@ -209,19 +187,16 @@ def _job_results(text: str) -> dict[str, str]:
         jobs = json.loads(text)
         return {job: str(facts["result"]) for job, facts in jobs.items()}
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise ConfigError(f"--jobs is not GitHub's needs context: {error!r}.") from error
+        raise ConfigError(f"HIL_JOBS is not GitHub's needs context: {error!r}.") from error
 
 
 @click.command("sync-issues")
 @click.argument("trend", type=click.Path(path_type=Path, dir_okay=False, exists=True))
-@click.option(
-    "--report-url", default="", envvar="HIL_REPORT_URL", show_envvar=True, metavar="URL",
-    help="Where the report is deployed.",
-)  # fmt: skip
-def issues_command(trend: Path, report_url: str) -> None:
+def issues_command(trend: Path) -> None:
     """Open an issue for each new event of TREND, a report's trend/trend.json; close those that are over.
 
-    GITHUB_TOKEN may write issues. Where GitHub refuses that, it is said, and nothing fails.
+    GITHUB_TOKEN may write issues. Where GitHub refuses that, it is said, and nothing fails. HIL_REPORT_URL is
+    where the report is deployed.
     """
     token = os.environ.get("GITHUB_TOKEN", "")
     if not token:
@@ -229,7 +204,7 @@ def issues_command(trend: Path, report_url: str) -> None:
             "GITHUB_TOKEN is not set, so no issue can be opened.", next_step="set it, with Issues: write."
         )
     server = os.environ.get("GITHUB_SERVER_URL") or "https://github.com"
-    found = _read_trend(trend)
+    found, report_url = _read_trend(trend), os.environ.get("HIL_REPORT_URL", "")
     try:
         done = sync(github_of_job(token), found, report_url, server)
     except HilError as error:

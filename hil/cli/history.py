@@ -17,8 +17,8 @@ from hil.base.numeric import np
 from hil.base.project import product_here
 from hil.base.units import QuantityError, Unit, find_unit, format_value, unit_of
 from hil.ci.night import add_runs
-from hil.cli.ci_steps import legs_option, say
-from hil.cli.options import aligned, history_option, warn
+from hil.cli.ci_steps import say
+from hil.cli.options import aligned, ci_folder, history_option, warn
 from hil.history import branch, load
 from hil.history.branch import BRANCH, with_token
 from hil.history.export import write_csv
@@ -57,11 +57,10 @@ def add(runs: tuple[Path, ...], history_folder: Path, *, force: bool) -> None:
 
 
 @command.command("add-nights", short_help="Append what the legs of a night measured.")
-@legs_option
 @history_option
-def add_nights(legs_path: Path, history_folder: Path) -> None:
+def add_nights(history_folder: Path) -> None:
     """Append what the legs night-… of a workflow run measured; name those that left nothing to append."""
-    say("".join(f"{line}\n" for line in add_runs(legs_path, history_folder)))
+    say("".join(f"{line}\n" for line in add_runs(ci_folder() / "legs", history_folder)))
 
 
 @command.command("fetch")

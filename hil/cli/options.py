@@ -6,6 +6,7 @@ Columns for the terminal.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -58,6 +59,11 @@ rack_option = run_options("run", "rack")
 out_option = run_options("run", "out")
 thresholds_option = run_options("run", "thresholds")
 boards_option = run_options("run", "boards")
+
+
+def ci_folder() -> Path:
+    """Return where the steps of a workflow run hand things on: plan.json, bundle/, legs/, verdict/."""
+    return Path(os.environ.get("HIL_CI") or DEFAULT_OUT / "ci")
 
 
 def history_option(function: F) -> F:

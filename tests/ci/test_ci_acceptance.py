@@ -187,11 +187,10 @@ def test_without_the_label_a_check_that_passed_is_no_verdict(
 def test_the_required_job_asks_github(state: State, slower: Path, tmp_path: Path) -> None:
     """`hil ci verdict` passes with the label, and fails without."""
     assert read_plan(slower / "plan.json").pull_request == 7
-    folders = ["--plan", slower / "plan.json", "--legs", slower / "legs", "--keep", tmp_path / "kept"]
-    command = ["ci", "verdict", *folders]
+    command = ["ci", "verdict", "--keep", tmp_path / "kept"]
     with serve(state) as api:
         facts = {"GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": api, "GITHUB_REPOSITORY": HOME}
-        env = {**own_environment(), **facts, "GITHUB_RUN_ID": str(RUN)}
+        env = {**own_environment(), **facts, "GITHUB_RUN_ID": str(RUN), "HIL_CI": str(slower)}
         done = hil(*command, env=env)
         assert done.returncode == 0, done.stdout
         assert f"# REGRESSED, accepted by owner: {REASON}" in done.stdout

@@ -250,7 +250,7 @@ def test_comment_and_check_say_it_too(rig: tuple[State, Path, str]) -> None:
 
 
 def test_limits_that_cannot_be_read_are_a_configuration_error(
-    rig: tuple[State, Path, str], capsys: pytest.CaptureFixture[str]
+    rig: tuple[State, Path, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The required check ends with 2 and a summary, also where a leg left a pass; the comment agrees."""
     state, folder, api = rig
@@ -258,8 +258,8 @@ def test_limits_that_cannot_be_read_are_a_configuration_error(
     leave_end(folder / "legs" / "compare")
     thresholds = write_limits(folder, "schema: 1\npolizy: 1\n")
     state.limits = {"publish.yaml": (thresholds / "publish.yaml").read_bytes()}
-    options = ["--plan", str(folder / "plan.json"), "--legs", str(folder / "legs")]
-    assert run_command(["ci", "verdict", *options, "--thresholds", str(thresholds)]) == ExitCode.CONFIG
+    monkeypatch.setenv("HIL_CI", str(folder))
+    assert run_command(["ci", "verdict", "--thresholds", str(thresholds)]) == ExitCode.CONFIG
     said = capsys.readouterr().out
     assert said.startswith("# NOT MEASURED: CONFIGURATION – compare\n")
     assert "- CONFIGURATION: thresholds/publish.yaml:1: " in said
@@ -279,14 +279,14 @@ def test_the_required_check_of_a_wrong_suite(
     assert lab.run("--suite", "quik").returncode == ExitCode.CONFIG
     summary_path = tmp_path / "summary.md"
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary_path))
-    legs = ["--legs", str(tmp_path / "legs")]
-    assert run_command(["ci", "collect", "virtual", "--out", str(lab.out), *legs]) == 0
+    monkeypatch.setenv("HIL_CI", str(tmp_path))
+    assert run_command(["ci", "collect", "virtual", "--out", str(lab.out)]) == 0
     assert summary_path.read_text().startswith("# NOT MEASURED: virtual\n\nCONFIGURATION")
     head = json.loads((lab.out / "ended.json").read_text())["commit"]
     assert len(head) == len(HEAD)
     write_plan(dataclasses.replace(a_plan(), head=head), tmp_path / "plan.json")
     capsys.readouterr()
-    assert run_command(["ci", "verdict", "--plan", str(tmp_path / "plan.json"), *legs]) == ExitCode.CONFIG
+    assert run_command(["ci", "verdict"]) == ExitCode.CONFIG
     said = capsys.readouterr().out
     assert said.startswith("# NOT MEASURED: CONFIGURATION – virtual\n")
     assert re.search(r"\| CONFIGURATION: [^|]*'quik'[^|]*; the way out: ", said)
@@ -296,20 +296,20 @@ def test_a_plan_that_fails_leaves_its_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The verdict says it with the way out, and ends with 2; the next plan takes it away."""
-    plan = tmp_path / "ci" / "plan.json"
-    verdict = ["ci", "verdict", "--plan", str(plan), "--legs", str(tmp_path / "legs")]
+    folder = tmp_path / "ci"
+    monkeypatch.setenv("HIL_CI", str(folder))
     monkeypatch.setenv("CI", "true")
     monkeypatch.chdir(own_repository().path)
-    assert run_command(["ci", "plan", "--plan", str(plan), "--base", "no-such"]) == ExitCode.CONFIG
-    assert run_command(verdict) == ExitCode.CONFIG
+    assert run_command(["ci", "plan", "--base", "no-such"]) == ExitCode.CONFIG
+    assert run_command(["ci", "verdict"]) == ExitCode.CONFIG
     said = capsys.readouterr().out
     assert said.startswith("# NOT MEASURED: CONFIGURATION – there is no plan\n\nCONFIGURATION: ")
     assert "no-such" in said
-    leave_end(plan.parent, exit_code=0)
-    assert run_command(verdict) == ExitCode.RIG
+    leave_end(folder, exit_code=0)
+    assert run_command(["ci", "verdict"]) == ExitCode.RIG
     assert capsys.readouterr().out.startswith("# NO VERDICT: there is no plan\n")
-    assert run_command(["ci", "plan", "--plan", str(plan)]) == ExitCode.PASS
-    assert [path.name for path in plan.parent.iterdir()] == ["plan.json"]
+    assert run_command(["ci", "plan"]) == ExitCode.PASS
+    assert [path.name for path in folder.iterdir()] == ["plan.json"]
 
 
 def test_the_comment_names_a_plan_that_failed(rig: tuple[State, Path, str]) -> None:

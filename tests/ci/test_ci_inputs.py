@@ -214,8 +214,8 @@ def test_the_command_writes_plan_and_outputs(team: Repository, tmp_path: Path) -
     }
 
     def run(**more: str) -> subprocess.CompletedProcess[str]:
-        env = {**own_environment(), **github, **more}
-        return hil("ci", "plan", "--plan", tmp_path / "plan.json", env=env, cwd=team.path)
+        env = {**own_environment(), **github, "HIL_CI": str(tmp_path), **more}
+        return hil("ci", "plan", env=env, cwd=team.path)
 
     done = run()
     assert done.returncode == 0, done.stdout

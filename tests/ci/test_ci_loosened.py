@@ -59,8 +59,8 @@ class Change:
     def verdict(self) -> tuple[int, str]:
         """Return exit code and words of `hil ci verdict`, called in the head's checkout as pr.yml does."""
         write_plan(dataclasses.replace(a_plan(), base=self.base), self.folder / "plan.json")
-        words = ["--plan", self.folder / "plan.json", "--legs", self.folder / "legs"]
-        done = hil("ci", "verdict", "--thresholds", "thresholds", *words, cwd=self.repository.path)
+        env = {**own_environment(), "HIL_CI": str(self.folder)}
+        done = hil("ci", "verdict", "--thresholds", "thresholds", env=env, cwd=self.repository.path)
         return done.returncode, done.stdout
 
 

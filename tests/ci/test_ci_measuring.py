@@ -275,14 +275,14 @@ def test_a_measurement_takes_the_commands_place(
 
     monkeypatch.setattr(os, "execvpe", become)
     monkeypatch.chdir(tmp_path)
-    options = ["--plan", "plan.json", "--bundle", "bundle"]
-    assert run_command(["ci", "measure", "virtual", *options]) == 0
+    monkeypatch.setenv("HIL_CI", ".")
+    assert run_command(["ci", "measure", "virtual"]) == 0
     limit = ["timeout", "--signal=TERM", "--kill-after=30s", "40m"]
     assert became[:2] == ["timeout", [*limit, *HIL, "run", "--suite", "quick", "--wait", "60"]]
     assert environment_of(plan) == {"HIL_TRIGGER": "pr", "HIL_BASE_SHA": BASE, "HIL_LEGS": "3"}
     assert environment_of(plan).items() <= became[2].items()  # type: ignore[attr-defined]
     capsys.readouterr()
-    assert run_command(["ci", "measure", "night", *options]) == 2
+    assert run_command(["ci", "measure", "night"]) == 2
     assert "the plan measures no leg 'night'" in capsys.readouterr().err
 
 

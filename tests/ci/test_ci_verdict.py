@@ -387,8 +387,7 @@ def test_a_short_summary_is_whole() -> None:
 
 
 def hil_ci(tmp_path: Path, *arguments: str, **environment: str) -> tuple[int, str]:
-    folders = ["--plan", tmp_path / "plan.json", "--legs", tmp_path / "legs"]
-    done = hil("ci", *arguments, *folders, env={**own_environment(), **environment})
+    done = hil("ci", *arguments, env={**own_environment(), "HIL_CI": str(tmp_path), **environment})
     return done.returncode, done.stdout
 
 

@@ -68,7 +68,8 @@ def hil_ci_plan(repository: Repository, off: str, monkeypatch: pytest.MonkeyPatc
         monkeypatch.delenv(name)
     monkeypatch.chdir(repository.path)
     monkeypatch.setenv(VARIABLE, off)
-    return CliRunner().invoke(app, ["ci", "plan", "--plan", "plan.json"], standalone_mode=False)
+    monkeypatch.setenv("HIL_CI", ".")
+    return CliRunner().invoke(app, ["ci", "plan"], standalone_mode=False)
 
 
 def plan_without(repository: Repository, off: str, monkeypatch: pytest.MonkeyPatch) -> CiPlan:

@@ -177,14 +177,14 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[State]:
         yield made
 
 
-def hil(*words: str) -> Result:
-    return CliRunner().invoke(app, ["ci", *words, "--plan", "plan.json"], standalone_mode=False)
+def hil(*words: str, **variables: str) -> Result:
+    return CliRunner().invoke(app, ["ci", *words], standalone_mode=False, env={"HIL_CI": ".", **variables})
 
 
 def judge() -> Result:
     leave_run(Path("legs/virtual"))
     needs = json.dumps({"virtual": {"result": "success"}, "rack": {"result": "cancelled"}})
-    return hil("verdict", "--legs", "legs", "--jobs", needs)
+    return hil("verdict", HIL_JOBS=needs)
 
 
 @pytest.mark.parametrize(
