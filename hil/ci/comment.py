@@ -35,7 +35,7 @@ from hil.ci.github_run import (
     read_run,
 )
 from hil.ci.plan import CiPlan, read_plan_of
-from hil.ci.publish import CHECK, Marker, describe_attempt, post_check, write
+from hil.ci.publish import Marker, describe_attempt, post_check, write
 from hil.ci.verified import check_limits, hold_against, read_diff
 from hil.thresholds.loader import FOLDER
 
@@ -44,7 +44,7 @@ WAITS = "action_required"  # GitHub's word for a run that nobody has approved ye
 _MOST_CHARACTERS = 65_000  # GitHub refuses a comment beyond 65,536
 
 
-def comment(github: GitHub, run_id: int, *, head: str = "", dry_run: bool = False) -> tuple[str, ...]:
+def comment(github: GitHub, run_id: int, *, head: str = "") -> tuple[str, ...]:
     """Write the comment of a run, or show it; return a line for each thing that was done, or why none was.
 
     Raises:
@@ -70,8 +70,6 @@ def comment(github: GitHub, run_id: int, *, head: str = "", dry_run: bool = Fals
             "so nothing is written.",
         )
     body, facts = page_of(github, run, found)
-    if dry_run:
-        return (body, f"check {CHECK!r}: {facts['conclusion']}, {facts['headline']}")
     first = not _is_quiet(facts)
     written = [write(github, _marker(run), pull_request, body, first=first) for pull_request in found]
     return (*written, post_check(github, run, facts))

@@ -170,4 +170,4 @@ def _environment() -> dict[str, str]:
     return {**kept, **({"PYTHONPATH": str(CHECKOUT)} if CHECKOUT else {}), "PYTHONUTF8": "1"}
 
 
-_BY_HAND = "look at the run's artefacts; by hand: hil ci comment --folder out/ci --dry-run."
+_BY_HAND = "look at the run's artefacts; by hand: hil ci comment."

@@ -42,39 +42,24 @@ _MOST_BYTES = 64 * 1024 * 1024
 @click.option(
     "--run", "run_id", type=click.IntRange(min=1), help="Number of a run of pr.yml, in its address."
 )
-@click.option(
-    "--folder",
-    type=FOLDER,
-    metavar="DIR",
-    help="Instead of a run: plan.json and legs/ of this machine, such as out/ci. Needs --dry-run.",
-)
 @click.option("--head", default="", metavar="SHA", help="The commit that the run must be of.")
-@click.option("--dry-run", is_flag=True, help="Print the Markdown; write nothing anywhere.")
-def comment_command(run_id: int | None, folder: Path | None, head: str, *, dry_run: bool) -> None:
+def comment_command(run_id: int | None, head: str) -> None:
     """Say under a pull request what changed, by how much, and what was not run.
 
     The comment is written once and brought up to date; an older run never replaces a newer one. GITHUB_TOKEN
     gives access; GITHUB_REPOSITORY names the repository, GITHUB_API_URL another server than api.github.com.
     docs/operate/ci-verdict.md says what is trusted.
+
+    Without --run, print the comment on what is in out/ci, or in the folder HIL_CI; GitHub gets nothing.
     """
-    if (run_id is None) == (folder is None):
-        raise ConfigError(
-            "give either --run or --folder.", next_step="hil ci comment --folder out/ci --dry-run"
-        )
-    if folder is not None:
-        if not dry_run:
-            raise ConfigError("what is on this machine is not written to GitHub.", next_step="add --dry-run.")
-        click.echo(_page_of_folder(folder), nl=False)
+    if run_id is None:
+        click.echo(_page_of_folder(ci_folder()), nl=False)
         return
-    assert run_id is not None
     token = os.environ.get("GITHUB_TOKEN", "")
-    if not token and not dry_run:
-        raise ConfigError(
-            "GITHUB_TOKEN is not set, so nothing can be written.", next_step="set it, or --dry-run."
-        )
-    github = github_of_job(token)
-    for line in comment(github, run_id, head=head, dry_run=dry_run):
-        click.echo(line if dry_run and "\n" in line else terminal(line), nl=not line.endswith("\n"))
+    if not token:
+        raise ConfigError("GITHUB_TOKEN is not set, so nothing can be written.", next_step="set it.")
+    for line in comment(github_of_job(token), run_id, head=head):
+        click.echo(terminal(line))
 
 
 def _page_of_folder(folder: Path) -> str:
@@ -85,15 +70,14 @@ def _page_of_folder(folder: Path) -> str:
 
 
 @click.command("verdict")
-@click.option("--keep", type=FOLDER, metavar="DIR", help="Copy there what `hil ci comment` is made of.")
 @click.option(
     "--thresholds",
     type=FOLDER,
     help="The limits that count, beside those of the merge base: a path from the top of the checkout, of a "
     "project …/hil/thresholds. [default: those that each run keeps]",
 )
-def verdict_command(keep: Path | None, thresholds: Path | None) -> int:
-    """Say one verdict on all legs; its exit code is the worst of theirs.
+def verdict_command(thresholds: Path | None) -> int:
+    """Say one verdict on all legs, and keep it for the comment; its exit code is the worst of theirs.
 
     Each leg is judged again from its records, by the definitions of head and of merge base. A leg
     without a verdict and without a recorded reason to skip it fails, and so does one whose verdict says
@@ -107,9 +91,8 @@ def verdict_command(keep: Path | None, thresholds: Path | None) -> int:
         plan = read_plan(plan_path)
     except ConfigError as error:
         return _without_plan(plan_path, error)
-    if keep:
-        left_out = artefact.keep(plan_path, legs_path, keep, thresholds)
-        say("".join(f"warning: {line}\n" for line in left_out))
+    left_out = artefact.keep(plan_path, legs_path, ci_folder() / "verdict", thresholds)
+    say("".join(f"warning: {line}\n" for line in left_out))
     _check_jobs(plan, job_results)
     verdict = conclude_by(thresholds, plan, legs_path, job_results, partial(_excuses_now, plan))
     if verdict.acceptable:
