@@ -20,13 +20,11 @@ from hil.base.errors import ConfigError, RigError
 from hil.base.finding import Finding
 from hil.base.paths import CHECKOUT, PROJECT_FILE, PROJECT_ROOT
 from hil.base.project import read_project
-from hil.boards.rack import load_rack
 from hil.network.peers.iperf.process import PROGRAM, require_version
 from hil.reports.fetching import site_folder
 from hil.virtual import privileges
 from hil.virtual.emulator.chips import CHIPS
 from hil.virtual.emulator.qemu import finding
-from hil.virtual.virtual_rack import emulated_chips
 
 FREE_DISK_BYTES = 2 * 1024**3
 
@@ -47,11 +45,8 @@ HEADERS = {"openssl/ssl.h": "libssl-dev", "http_parser.h": "libhttp-parser-dev"}
 SYSTEM_FOLDERS = "/usr/local/sbin:/usr/sbin:/sbin"
 
 
-def examine(rack: Path | None = None) -> list[Finding]:
-    """Look at everything, and at what ``rack`` needs besides; return what was found, good and bad.
-
-    Raises ConfigError: a wrong rack file.
-    """
+def examine() -> list[Finding]:
+    """Look at everything; return what was found, good and bad."""
     return [
         *_check_project(),
         _check_python(),
@@ -62,7 +57,7 @@ def examine(rack: Path | None = None) -> list[Finding]:
         *privileges.check(),
         _check_report_generator(),
         _check_idf(),
-        *_check_emulators(rack),
+        *_check_emulators(),
         _check_disk(),
     ]
 
@@ -211,13 +206,9 @@ def _check_idf() -> Finding:
     )
 
 
-def _check_emulators(rack: Path | None) -> Iterator[Finding]:
-    """Only a rack with emulated boards needs one; what is there is told anyway."""
-    needed = emulated_chips(load_rack(rack).boards) if rack else []
-    for chip in CHIPS:
-        found = finding(chip, needed=chip in needed)
-        if found.ok or found.needed:
-            yield found
+def _check_emulators() -> Iterator[Finding]:
+    """Only a rack with emulated boards needs one, as its check says; what is there is told anyway."""
+    return (found for chip in CHIPS if (found := finding(chip, needed=False)).ok)
 
 
 def _check_disk() -> Finding:
@@ -227,14 +218,9 @@ def _check_disk() -> Finding:
 
 
 @click.command("doctor")
-@click.option(
-    "--rack",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Look at what this rack needs besides, such as QEMU for its emulated boards.",
-)
-def command(rack: Path | None) -> None:
+def command() -> None:
     """Say what is missing on this machine, and the command that mends it."""
-    checks = examine(rack)
+    checks = examine()
     for check in checks:
         click.echo(f"{check.mark} {check.subject}: {check.sentence}")
         if not check.ok and check.mend:

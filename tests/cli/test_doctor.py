@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from hil.base.errors import ExitCode
 from hil.base.finding import Finding
 from hil.cli import doctor
+from hil.cli.app import run_command
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -130,7 +132,7 @@ def test_the_command_ends_with_2_where_something_is_missing(tmp_path: Path) -> N
 
 
 def test_only_a_rack_with_emulated_boards_needs_an_emulator(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Nobody else is told that QEMU is missing; for such a rack its chips' one is, with ESP-IDF's command."""
     for variable in ("HIL_QEMU_RISCV32", "HIL_QEMU_XTENSA"):
@@ -144,7 +146,7 @@ def test_only_a_rack_with_emulated_boards_needs_an_emulator(
         "access_point: {type: virtual, profile: lab}\nboards:\n"
         '  - {id: e1, kind: emulated, target: esp32c3, emulator: qemu, mac: "02:00:00:77:00:0e"}\n'
     )
-    checks = by_subject(doctor.examine(rack))
-    assert [subject for subject in checks if subject.startswith("QEMU")] == ["QEMU for esp32c3"]
-    assert not checks["QEMU for esp32c3"].ok
-    assert "idf_tools.py install qemu-riscv32" in checks["QEMU for esp32c3"].mend
+    assert run_command(["rack", "check", "--rack", str(rack), "--out", str(tmp_path)]) == ExitCode.RIG
+    said = " ".join(capsys.readouterr().out.split())
+    assert re.findall(r"(\w+) +QEMU for (\w+)", said) == [("FAIL", "esp32c3")]
+    assert "idf_tools.py install qemu-riscv32" in said
