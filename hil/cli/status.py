@@ -27,7 +27,7 @@ from hil.model import Quarantine
 from hil.virtual.virtual_rack import boards_up
 
 HOST_RACKS = Path("/etc/hil")
-COLUMNS, LINES = 80, 24  # of a screen that is not a terminal
+COLUMNS = 80  # of what is not a terminal
 HEAD = ("board", "target", "state", "held by", "since (UTC)", "last run (UTC)")
 _HELD = HEAD.index("held by")
 _WIDTH_LEAST = 12
@@ -69,19 +69,18 @@ class Section:
     help=f"Rack file; repeatable. [default: those in {HOST_RACKS}, and the one that `hil run` takes]",
 )
 @out_option
-@click.option("--all", "everything", is_flag=True, help="All boards, however long the list is.")
-def command(*, racks: tuple[Path, ...], out: Path, everything: bool) -> None:
+def command(*, racks: tuple[Path, ...], out: Path) -> None:
     """Say of all racks who has which board since when, what is kept out, and how each board's last run ended.
 
-    On a screen that is too small boards that are free and sound are counted only. Exits with 0 whatever it
+    On a terminal that is too small boards that are free and sound are counted only. Exits with 0 whatever it
     finds, a coordinator that does not answer among it.
     """
     files = racks or tuple(dict.fromkeys((*sorted(HOST_RACKS.glob("*.yaml")), DEFAULT_RACK)))
     last = last_runs(out)
     sections = [section_of(file, out, last) for file in files]
-    size = shutil.get_terminal_size((COLUMNS, LINES)) if sys.stdout.isatty() else None
-    width, height = (size.columns, size.lines - 1) if size else (COLUMNS, LINES)
-    for line in screen(sections, width, None if everything else height):
+    size = shutil.get_terminal_size() if sys.stdout.isatty() else None
+    width, height = (size.columns, size.lines - 1) if size else (COLUMNS, None)
+    for line in screen(sections, width, height):
         click.echo(line)
 
 
@@ -163,7 +162,7 @@ def screen(sections: Sequence[Section], width: int, height: int | None) -> list[
         loud = [row for row in section.rows if not row.is_quiet]
         lines += _lines(section, loud, width)
     if len(lines) > height:
-        return [*lines[: height - 1], f"… {len(lines) - height + 1} more lines: --all"]
+        return [*lines[: height - 1], f"… {len(lines) - height + 1} more lines: hil rack status | less"]
     return lines
 
 

@@ -36,7 +36,7 @@ def test_fifty_boards_in_three_labs_fit_on_one_screen() -> None:
     assert len(screen(sections, 80, None)) == 50 + 2 * 3
     crowded = screen([section("berlin", 50, 50)], 80, 24)
     assert len(crowded) == 24
-    assert crowded[-1] == "… 29 more lines: --all"
+    assert crowded[-1] == "… 29 more lines: hil rack status | less"
 
 
 def test_a_small_rack_is_shown_whole() -> None:
