@@ -115,9 +115,7 @@ def default_branch(root: Path) -> str:
     return name if found.returncode == 0 and _BRANCH.fullmatch(name) else "main"
 
 
-def files_of(
-    root: Path, firmware: Path, today: datetime.date, workflow: str, *, strict: bool = False
-) -> Mapping[Path, str]:
+def files_of(root: Path, firmware: Path, today: datetime.date, workflow: str) -> Mapping[Path, str]:
     """Return what is to be written, by its path; no workflow where it is not known what that would call."""
     top = top_of(root)
     words = {
@@ -125,7 +123,6 @@ def files_of(
         "targets": ", ".join(f'"{target}"' for target in find_targets(firmware)),
         "workflow": workflow,
         "branch": default_branch(root),
-        "strict": str(strict).lower(),
         "project": json.dumps(root.relative_to(top).as_posix()),
         "today": today.isoformat(),
         "next_year": (today + datetime.timedelta(days=365)).isoformat(),
@@ -160,13 +157,7 @@ def _filled(path: Path, words: Mapping[str, str]) -> str:
     help="Where on GitHub this tool is, for the workflow to call. [default: what an installed release was "
     "built from]",
 )
-@click.option(
-    "--strict",
-    is_flag=True,
-    help="Virtual boards fail where a chip would, instead of saying so on the console: memory, watchdogs, "
-    "interrupts.",
-)
-def command(folder: Path, workflow: str, *, strict: bool) -> None:
+def command(folder: Path, workflow: str) -> None:
     """Make an ESP-IDF project one that hil measures.
 
     Writes hil.toml, a virtual rack, a bench of your own with its limits below FOLDER (default: here), and a
@@ -175,7 +166,7 @@ def command(folder: Path, workflow: str, *, strict: bool) -> None:
     root = folder.resolve()
     called = called_workflow(workflow)
     today = datetime.datetime.now(tz=datetime.UTC).date()
-    for path, text in files_of(root, find_firmware(root), today, called, strict=strict).items():
+    for path, text in files_of(root, find_firmware(root), today, called).items():
         name = os.path.relpath(path, root)
         if path.exists():
             click.echo(f"kept    {name}, which was there")

@@ -142,7 +142,7 @@ class RunOptions:
         ),
     ] = False  # fmt: skip
     wait: Annotated[
-        float, Option("Wait for boards that others hold.", "boards", _MEASURING, metavar="SECONDS")
+        float, Option("Wait for boards that others hold.", "boards", "run compare qualify", metavar="SECONDS")
     ] = 0.0
     profile: Annotated[
         str, Option("Air profile, instead of the rack file's.", "run", "run", metavar="NAME")

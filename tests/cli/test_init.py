@@ -57,14 +57,6 @@ def test_it_writes_what_can_be_read(tmp_path: Path) -> None:
     assert named <= written
 
 
-def test_strict_is_written_where_it_is_asked_for(tmp_path: Path) -> None:
-    """A project's virtual boards say what a chip would not let pass, until its team wants them to fail."""
-    init(idf_project(tmp_path / "lenient"))
-    init(idf_project(tmp_path / "strict"), "--strict")
-    assert read_project(tmp_path / "lenient").strict is False
-    assert read_project(tmp_path / "strict").strict is True
-
-
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
     """A file that is there keeps its content, byte for byte, and is named; a second init changes nothing."""
     idf_project(tmp_path)
