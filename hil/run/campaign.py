@@ -96,17 +96,12 @@ def read_campaign(options: RunOptions) -> Campaign:
     if options.spread:
         plan = spread(plan, quarantine=kept_out)
     check_present(rack, plan, quarantined)
-    if options.profile and not rack.is_virtual:
-        raise ConfigError(
-            f"--profile {options.profile} needs a virtual access point; the one of rack {rack.name} is real.",
-            next_step="leave --profile out.",
-        )
     return Campaign(
         options,
         rack,
         thresholds,
         plan,
-        options.profile or rack.access_point.profile,
+        rack.access_point.profile,
         pushgateway_of(options.pushgateway, rack),
         choose_noise(rack, options.noise),
         against,

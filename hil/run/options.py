@@ -144,9 +144,6 @@ class RunOptions:
     wait: Annotated[
         float, Option("Wait for boards that others hold.", "boards", "run compare qualify", metavar="SECONDS")
     ] = 0.0
-    profile: Annotated[
-        str, Option("Air profile, instead of the rack file's.", "run", "run", metavar="NAME")
-    ] = ""
     noise: Annotated[
         str,
         Option(

@@ -128,7 +128,7 @@ class RunAir:
             raise RigError(
                 f"The virtual air of board {board.id} was changed meanwhile, by none of this run. What was "
                 "measured says nothing of the firmware.",
-                next_step="leave the air alone while a run has it (`--profile NAME` is for another one), "
+                next_step="leave the air alone while a run has it (a rack file names another profile), "
                 "then run again.",
             )
 

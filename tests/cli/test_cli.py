@@ -116,7 +116,9 @@ def test_what_the_session_refuses(files: Lab, arguments: tuple[str, ...], words:
 @pytest.mark.slow
 def test_an_unknown_air_profile(new_lab: NewLab) -> None:
     """Exit 2 and the profiles there are."""
-    assert_refused(new_lab(1), 2, "'lap'", "'lab'", arguments=("--profile", "lap"))
+    lab = new_lab(1)
+    lab.rack.write_text(lab.rack.read_text().replace("profile: lab", "profile: lap"))
+    assert_refused(lab, 2, "'lap'", "'lab'")
 
 
 @pytest.mark.slow

@@ -64,7 +64,9 @@ def test_virtual_up_keeps_a_rack_that_two_runs_share(new_lab: NewLab) -> None:
         up.await_line(r"miniterm .* rfc2217://127.0.0.1:\d+ 921600")
         assert lab.hil("board", "power", "b1", "cycle", *files).stdout == "b1: power cycle\n"
         for board, profile in wanted.items():
-            command = lab.command("--suite", "nightly", "--board", board, "--profile", profile)
+            rack = lab.folder / f"{profile}.yaml"
+            rack.write_text(lab.rack.read_text().replace("profile: lab", f"profile: {profile}"))
+            command = lab.command("--suite", "nightly", "--board", board, "--rack", str(rack))
             runs.append(Running(command, lab.folder / f"{board}.txt", lab.env))
         codes = [one.wait() for one in runs]
         assert codes == [0, 0], "\n".join(one.said() for one in runs)
