@@ -16,29 +16,13 @@ from hil.base.yamlvalue import did_you_mean
 
 # what hil, its workflows and its actions read
 VARIABLES = (
-    *(
-        "HIL_BASE_SHA",
-        "HIL_BENCHES",
-        "HIL_CI",
-        "HIL_FIRMWARE_VERSION",
-        "HIL_HEAD_SHA",
-        "HIL_HELPER",
-        "HIL_IMAGE",
-    ),
-    *(
-        "HIL_HELPER",
-        "HIL_IMAGE",
-        "HIL_INPUT_BASE",
-        "HIL_INPUT_FIRMWARE_PATH",
-        "HIL_INPUT_IDF_VERSION",
-        "HIL_INPUT_MODE",
-    ),
-    *("HIL_INPUT_RACK_LABEL", "HIL_INPUT_SUITE", "HIL_INPUT_TARGETS"),
-    *("HIL_JOBS", "HIL_LEGS", "HIL_PUSHGATEWAY", "HIL_PUSHGATEWAY_PASSWORD"),
-    *("HIL_PUSHGATEWAY_USER", "HIL_QEMU_RISCV32", "HIL_QEMU_XTENSA", "HIL_RACKS_OFF"),
-    *("HIL_RACK_FILE", "HIL_REPORT_URL", "HIL_RUNNER_TOKEN", "HIL_SECRETS", "HIL_TRIGGER"),
-    *("HIL_UNDECIDED_STATUS", "HIL_VENV"),
-)
+    "HIL_BASE_SHA", "HIL_BENCHES", "HIL_CI", "HIL_FIRMWARE_VERSION", "HIL_HEAD_SHA", "HIL_HELPER",
+    "HIL_IMAGE", "HIL_INPUT_BASE", "HIL_INPUT_FIRMWARE_PATH", "HIL_INPUT_IDF_VERSION", "HIL_INPUT_MODE",
+    "HIL_INPUT_RACK_LABEL", "HIL_INPUT_SUITE", "HIL_INPUT_TARGETS", "HIL_JOBS", "HIL_LEGS", "HIL_PUSHGATEWAY",
+    "HIL_PUSHGATEWAY_PASSWORD", "HIL_PUSHGATEWAY_USER", "HIL_QEMU_RISCV32", "HIL_QEMU_XTENSA",
+    "HIL_RACKS_OFF", "HIL_RACK_FILE", "HIL_REPORT_URL", "HIL_RUNNER_TOKEN", "HIL_SECRETS", "HIL_TRIGGER",
+    "HIL_UNDECIDED_STATUS", "HIL_VENV",
+)  # fmt: skip
 # the workflows' own tests, and what a program of ours is given by hil alone
 _INTERNAL = ("HIL_ACT_", "HIL_SLOW_DISK_", "HIL_KEY_LOG")
 _SECRET = re.compile(r"_(PSK|PASS(WORD)?|TOKEN|SECRET|KEY)$")  # a rack file names such a variable as it likes

@@ -24,7 +24,7 @@ from hil.ci.plan import EMULATED_JOB, RACK_JOBS, CiPlan, Leg, plan_event, read_p
 from hil.ci.racks import VARIABLE, await_racks, racks_off
 from hil.cli.ci_steps import jobs_of_this_run, say, summarise, write_outputs
 from hil.cli.ci_verdict import comment_command, issues_command, verdict_command
-from hil.cli.options import DEFAULT_OUT, FOLDER, F, ci_folder
+from hil.cli.options import DEFAULT_OUT, F, ci_folder
 from hil.store import ended
 
 
@@ -149,14 +149,13 @@ def _become(words: list[str], plan: CiPlan, leg: Leg, folder: Path) -> NoReturn:
 
 @command.command("collect")
 @click.argument("leg")
-@click.option("--out", type=FOLDER, help="Where results are. [default: out, of the plan's project]")
-def collect_leg(leg: str, out: Path | None) -> None:
+def collect_leg(leg: str) -> None:
     """Put the newest run where LEG's artefact is made from, in place of an earlier one; show its summary.
 
     Where the last command ended before its run was judged, that is what the leg left: whose fault it is, and
     the way out. The output `report` is the folder of its report.
     """
-    out = out or _out_of_plan()
+    out = _out_of_plan()
     folder = collect(out, leg, ci_folder() / LEGS)
     click.echo(str(folder))
     write_outputs({"report": str(out.resolve() / "report")})

@@ -280,7 +280,8 @@ def test_the_required_check_of_a_wrong_suite(
     summary_path = tmp_path / "summary.md"
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary_path))
     monkeypatch.setenv("HIL_CI", str(tmp_path))
-    assert run_command(["ci", "collect", "virtual", "--out", str(lab.out)]) == 0
+    monkeypatch.setattr("hil.cli.ci.DEFAULT_OUT", lab.out)
+    assert run_command(["ci", "collect", "virtual"]) == 0
     assert summary_path.read_text().startswith("# NOT MEASURED: virtual\n\nCONFIGURATION")
     head = json.loads((lab.out / "ended.json").read_text())["commit"]
     assert len(head) == len(HEAD)
