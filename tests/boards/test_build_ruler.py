@@ -153,9 +153,8 @@ def test_the_product_of_one_commit_is_built_with_the_benches_of_another(
         base,
         Ruler(head, dirty=False, moved=("benches",)),
     )
-    assert find_firmware(bundle, Image(TARGET)).origin["ruler"] == {
-        "commit": head, "dirty": False, "moved": ("benches",), "reason": ""
-    }  # fmt: skip
+    found = find_firmware(bundle, Image(TARGET))
+    assert found.origin["ruler"] == Ruler(head, dirty=False, moved=("benches",))
     assert run_command(["firmware", "verify", str(bundle)]) == 0
     assert f"commit {base[:12]}, its benches of {head[:12]}, built by" in capsys.readouterr().out
     (compared,) = compare_bundles(bundle, history.build(base)[1])
