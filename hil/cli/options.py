@@ -57,7 +57,6 @@ def _type(row: Row) -> Any:
 
 rack_option = run_options("run", "rack")
 out_option = run_options("run", "out")
-thresholds_option = run_options("run", "thresholds")
 boards_option = run_options("run", "boards")
 
 
