@@ -17,9 +17,10 @@ from subprocess import CompletedProcess
 import click
 import pytest
 
+from hil.base.errors import ExitCode
 from hil.boards.lease import PHYSICAL_LOCK_DIR
 from hil.boards.rack import load_rack
-from hil.cli.app import app
+from hil.cli.app import app, run_command
 from hil.cli.options import DEFAULT_OUT, DEFAULT_RACK
 from hil.cli.virtual import given
 from hil.store import RunDirectory
@@ -283,6 +284,12 @@ def test_help_lists_every_command(files: Lab) -> None:
     done = here(files, "--help")
     for name in ("run", "build", "gate", "plan", "rack", "board", "virtual", "doctor"):
         assert f"\n  {name} " in done.stdout
+
+
+def test_a_mistyped_command_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    """A word that is no command is answered with the command that it looks like."""
+    assert run_command(["rnu"]) == ExitCode.CONFIG
+    assert "'run'" in capsys.readouterr().err
 
 
 def test_rack_check_finds_a_port_that_somebody_else_serves(tmp_path: Path) -> None:
