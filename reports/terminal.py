@@ -34,7 +34,7 @@ _METRIC_WIDTH = 26  # of a figure that matters
 _BOARD_WIDTH = 13
 _VALUE = 4  # its column, of six
 # parts whose lines stand on the one screen, in their order
-_NOTED = ("reporting", "wrong", "traces", "losses", "planted", "not run", "notes")
+_NOTED = ("reporting", "wrong", "traces", "losses", "not run", "notes")
 
 
 def render_screen(
@@ -122,15 +122,17 @@ def _fitting(console: Console, notes: Sequence[Text], lines: int) -> list[Text]:
             break
         shown.append(note)
     left = len(notes) - len(shown)
-    return [*shown, Text(f"  … and {left} more: --verbose, or the report", style="dim")]
+    return [*shown, Text(f"  … and {left} more, in the summary", style="dim")]
 
 
 def _notes(view: View, verdict: Verdict) -> list[Text]:
     """Return what is worth knowing besides the figures; a fault that the verdict names is not said twice."""
     parts = {part.name: part for part in view.parts}
     found = [text for name in _NOTED if name in parts for text in lines_of(parts[name])]
+    if "planted" in parts:  # which a case is about: that there is some will do
+        found.append(line(written(parts["planted"].heading), "→ ", "cyan"))
     if ruled_out := len(split_not_run(verdict)[1]):
-        words = f"{count(ruled_out, 'case')} that these boards cannot measure: --verbose"
+        words = f"{count(ruled_out, 'case')} that these boards cannot measure, in the summary"
         found.append(line(words, "– left out: ", "dim"))
     told = [
         written(fault.sentence) for fault in verdict.faults if fault.sentence.rstrip(".") in verdict.sentence

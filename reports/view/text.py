@@ -37,9 +37,10 @@ def line(words: Words, sign: str = "? ", style: str = "yellow") -> Text:
 
 
 def lines_of(part: Part) -> list[Text]:
-    """Return the lines of a list."""
+    """Return the lines of a list; a note on a metric begins with its own sign."""
     assert isinstance(part.body, tuple)
-    return [line(one.words, *SIGNS.get(part.name, ("? ", "yellow"))) for one in part.body]
+    sign = SIGNS.get(part.name, ("? ", "yellow"))
+    return [line(one.words, *(("", "") if part.name == "notes" and one.more else sign)) for one in part.body]
 
 
 def whole(part: Part, width: int) -> Iterator[RenderableType]:

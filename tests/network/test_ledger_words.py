@@ -233,13 +233,20 @@ def test_the_first_page_lists_the_cases_that_lost_messages(tmp_path: Path) -> No
     assert "virtual-1 (virtual) publish/defaults: 412 of 2000 messages did not arrive" in listed
 
 
-def test_the_first_page_folds_what_a_case_loses_on_purpose(tmp_path: Path) -> None:
-    """A first run that passes does not begin with losses that it planted."""
+def test_what_a_case_loses_on_purpose_is_folded(tmp_path: Path) -> None:
+    """Neither first page nor screen of a first run that passes begins with losses that it planted."""
     own = record()
-    path = store_run(tmp_path, RUN_ID, [replace(own, parameters={**own.parameters, "fault": "cut"})])
-    page = render_landing([shown(read_judged_run(path))], past=1, raw=())
+    run = read_judged_run(
+        store_run(tmp_path, RUN_ID, [replace(own, parameters={**own.parameters, "fault": "cut"})])
+    )
+    page = render_landing([shown(run)], past=1, raw=())
     assert "<h2>Lost messages</h2>" not in page
     assert "<summary>Lost messages on purpose: 1</summary>" in page
+    console = Console(width=300, record=True, file=io.StringIO())
+    render_screen(run.info, run.verdict, run.records, run_path="out/RUN", console=console)
+    assert [line for line in console.export_text().splitlines() if "ost messages" in line] == [
+        "→ Lost messages on purpose: 1"
+    ]
 
 
 def test_an_allure_result_tells_the_ledger_and_has_its_files(tmp_path: Path) -> None:

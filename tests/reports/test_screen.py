@@ -61,7 +61,7 @@ def test_eight_boards_with_long_names_and_forty_warnings_fit() -> None:
     lines = screen(verdict, {"ci": SHAS}, status="0, as --undecided-status asks")
     assert len(lines) < LINES
     assert max(map(len, lines)) <= COLUMNS
-    assert any(line.startswith("  … and ") and "more: --verbose" in line for line in lines)
+    assert any(line.startswith("  … and ") and line.endswith("more, in the summary") for line in lines)
 
 
 def test_a_figure_names_its_board_and_what_tells_its_case() -> None:
@@ -97,12 +97,12 @@ def test_what_the_exit_status_says_stands_above_the_verdict() -> None:
 
 
 def test_what_a_board_cannot_measure_is_counted() -> None:
-    """Cases that a board's chip or kind rules out are one line of the screen; each with --verbose."""
+    """Cases that a board's chip or kind rules out are one line of the screen; each with `hil gate --verbose`."""
     why = "cost is for emulated boards"
     ruled_out = [
         NotRun(RUN_ID, f"v{n}", "cost/part=queue", f"{why}, not v{n}", "ruled-out") for n in range(4)
     ]
     verdict = replace(judged([publish_record()]), not_run=ruled_out)
     (line,) = (line for line in screen(verdict) if "left out" in line)
-    assert line == "– left out: 4 cases that these boards cannot measure: --verbose"
+    assert line == "– left out: 4 cases that these boards cannot measure, in the summary"
     assert sum(why in line for line in screen(verdict, verbose=True)) == 4
