@@ -97,7 +97,7 @@ def test_what_the_exit_status_says_stands_above_the_verdict() -> None:
 
 
 def test_what_a_board_cannot_measure_is_counted() -> None:
-    """Cases that a board's chip or kind rules out are one line of the screen; each with `hil gate --verbose`."""
+    """Cases that a board's chip or kind rules out are one line of the screen."""
     why = "cost is for emulated boards"
     ruled_out = [
         NotRun(RUN_ID, f"v{n}", "cost/part=queue", f"{why}, not v{n}", "ruled-out") for n in range(4)
