@@ -44,7 +44,7 @@ void app_main(void) {
 KCONFIG = 'config PUMP_WORK_TICKS\n    int "Work"\n    default 5\n'
 PROBE = """\
 schema: 1
-ready: {pattern: 'done seq=', within_s: 60}
+ready: {pattern: 'done seq=1$', within_s: 60}
 between: {from: 'asked seq=(?P<key>\\d+)', to: 'done seq=(?P<key>\\d+)'}
 """
 TEST = "def test_stroke(measure):\n    assert all(samples.rows() for samples in measure())\n"
