@@ -185,6 +185,7 @@ def test_the_same_bytes_of_edited_firmware_are_not_believed(run: Run, passed: Pa
     conclusion, title, said = run.comment()
     assert (conclusion, title) == ("neutral", "UNDECIDED: instruction cost (emulated) esp32c3")
     assert "only the job says that built both" in said
+    assert UNREAD not in said
 
 
 def test_limits_of_the_artefact_are_the_heads(run: Run) -> None:
