@@ -238,7 +238,7 @@ SCENARIOS = {
         {"firmware/costs.json": added("{")},  # which the stand-in for ESP-IDF reads
         2,
         r"NOT MEASURED: CONFIGURATION – instruction cost \(emulated\) esp32c3$",
-        ("CONFIGURATION: the build failed: .*; the way out: mend the source",),
+        ("CONFIGURATION: the build failed: .*; the way out: read what stands before it in the log",),
         ran=("Virtual rack virtual",),
     ),
     "dead-rack": Scenario(
