@@ -43,7 +43,7 @@ def count_between(repository: Path, good: str, bad: str) -> int:
 
 
 def ask_git(repository: Path, *arguments: str) -> str:
-    """Return what git printed; "" where it refused, is missing or is slow: a run does not depend on it."""
+    """Return the output of git, "" where it fails, is missing or is slow: no run depends on it."""
     try:
         done = try_git(repository, *arguments, deadline_s=_QUIET_DEADLINE_S)
     except ConfigError:

@@ -58,8 +58,8 @@ def how_ended(code: int) -> str:
 
 
 def proc_stat(pid: object) -> list[str]:
-    """Return what proc(5) says of a process, or a thread ``PID/task/TID``: its state and what follows.
+    """Return the state of a process, or of a thread ``PID/task/TID``, and the fields after it: proc(5).
 
-    Raises OSError: it is gone, or cannot be seen from here.
+    Raises OSError: the process is gone, or cannot be seen from here.
     """
     return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()

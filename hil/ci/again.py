@@ -70,7 +70,7 @@ def judge_again(run: JudgedRun, leg: Leg, plan: CiPlan, counting: Counting) -> J
 
 
 def _implausible(info: RunInfo, entries: Iterable[Entry], leg: Leg) -> str:
-    """Return what a run says of itself that cannot be, "" where all can.
+    """Return what contradicts itself in a run, "" where nothing does.
 
     ``info`` is its run.json, ``entries`` its records.
     """

@@ -27,7 +27,7 @@ class CiVerdict:
     """``findings`` are what went wrong besides the legs' own verdicts.
 
     ``exit_code`` is that of the required check, which passes what is neutral. ``limits`` are the rules that
-    the head has otherwise than its merge base. ``attempts`` says that there were earlier attempts.
+    the head has otherwise than its merge base. ``attempts`` names earlier attempts.
     """
 
     exit_code: ExitCode

@@ -116,7 +116,7 @@ def _place(event: Mapping[str, Any], trend: Mapping[str, Any]) -> _Place:
 
 
 def _page(place: _Place, event: Mapping[str, Any], report_url: str, repository: str) -> str:
-    """Return what an issue says: the event, its commits with their diff, the report, the bisect command."""
+    """Return the body of an issue: the event, its commits with their diff, the report, the bisect command."""
     good, bad = str(event.get("good", "")), str(event.get("bad", ""))
     lines = [
         f"<!-- hil-event night={place.night} series={','.join(sorted(place.series))} -->",

@@ -13,11 +13,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hil.base.errors import RigError
+from hil.base.errors import ConfigError, RigError
 from hil.reports.history import comparable, locked
+from hil.store.codec import decode
 from hil.store.files import disk_error, replace_file
-from hil.store.jsonl import parse_line
 
+_SHOWN_BYTES = 40  # of a damaged line
 MOST_POINTS = 60  # each test's past in the report; the trend page's own history is not cut
 
 _Point = Mapping[str, Any]
@@ -122,12 +123,21 @@ def _read(history: Path) -> list[_Point]:
 
 
 def _parse(path: Path, number: int, raw: bytes) -> _Point:
-    loss = "only the past that tests show is lost"
-    return parse_line(path, number, raw, read=_checked, loss=loss)
+    """Return the point in a line. Raises ConfigError, which names file, line and the way out."""
+    try:
+        return _checked(decode(raw))
+    except ValueError as error:
+        start = raw[:_SHOWN_BYTES].decode(errors="replace")
+        raise ConfigError(
+            f"{path}:{number}: {error}; the line starts with {start!r}.",
+            next_step=f"take it out (sed -i {number}d {path}); only the past that tests show is lost.",
+        ) from error
 
 
-def _checked(point: dict[str, Any]) -> _Point:
+def _checked(point: object) -> _Point:
     """Return the point. Raises ValueError, which says what is wrong with it."""
+    if not isinstance(point, dict):
+        raise ValueError("not a JSON object")  # noqa: TRY004 - the file's content is wrong, not a call
     wrong = [key for key, kind in _KINDS.items() if not isinstance(point.get(key, kind()), kind)]
     if wrong:
         raise ValueError(f"{', '.join(wrong)} of the wrong type")

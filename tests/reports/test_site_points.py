@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from hil.base.errors import ConfigError
 from hil.reports.site import points
 
 
@@ -55,3 +56,23 @@ def test_a_point_from_before_profiles_were_kept_still_counts(tmp_path: Path) -> 
     history.write_text(json.dumps(old) + "\n")
     points.lend(history, copy, [line(11)])
     assert [json.loads(text) for text in copy.read_text().splitlines()] == [old]
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        (b"[1]", "not a JSON object"),
+        (b'{"runs":"x"}', "runs of the wrong type"),
+        (b"\xff\xfe", "not JSON"),
+        (b"[" * 100_000, "not JSON"),
+    ],
+)
+def test_a_damaged_line_is_named_with_the_way_out(tmp_path: Path, raw: bytes, said: str) -> None:
+    """The error names file, line, what is wrong, how the line starts, and how to take it out."""
+    history = tmp_path / "allure.jsonl"
+    history.write_bytes(b"{}\n" * 6 + raw)
+    with pytest.raises(ConfigError, match=said) as caught:
+        points.lend(history, tmp_path / "copy.jsonl", [line(11)])
+    assert caught.value.sentence.startswith(f"{history}:7: ")
+    assert f"sed -i 7d {history}" in str(caught.value)
+    assert len(caught.value.sentence) < len(str(history)) + 400
