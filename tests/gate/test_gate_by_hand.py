@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verdict that docs/explain/comparisons.md works out by hand is right, and the gate's."""
+"""The verdict that docs/explain/verdict-by-hand.md works out by hand is right, and the gate's."""
 
 from __future__ import annotations
 
@@ -50,8 +50,7 @@ class ByHand(NamedTuple):
 
 
 def section() -> str:
-    page = (ROOT / "docs" / "explain" / "comparisons.md").read_text(encoding="utf-8")
-    return page.partition("## A verdict by hand\n")[2].partition("\n## ")[0]
+    return (ROOT / "docs" / "explain" / "verdict-by-hand.md").read_text(encoding="utf-8")
 
 
 def boards() -> list[list[tuple[bool, float]]]:
