@@ -79,18 +79,6 @@ def test_what_is_written_fits_the_schema(runs: list[Path], history: Path, tmp_pa
         jsonschema.Draft202012Validator(schema).validate({**lines[0], "extra": 1})
 
 
-def test_the_documentation_names_every_key() -> None:
-    """docs/operate/history.md and the schema do not drift apart."""
-    schema = json.loads(SCHEMA.read_text())
-    own = schema["properties"]
-    case = own["cases"]["items"]["properties"]
-    metric = case["metrics"]["additionalProperties"]["properties"]
-    parts = (own[name]["properties"] for name in ("health", "unchanged", "boot_values"))
-    text = (SCHEMA.parents[2] / "operate" / "history.md").read_text()
-    keys = [*own, *case, *metric, *(key for part in parts for key in part)]
-    assert [key for key in keys if f"`{key}`" not in text] == []
-
-
 def test_a_run_is_there_once_and_at_its_place(runs: list[Path], history: Path) -> None:
     """Entering it again replaces its file; the order is that of the runs, not of the entering."""
     for run in (runs[2], runs[0], runs[1], runs[0]):
