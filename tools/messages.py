@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every message of an error that hil raises, for a person to read: ``python -m tools.messages [FOLDER]``.
 
-A line a message: where it stands, whose fault it names, the sentence and its next step. ``{…}`` is a value that
-the program fills in.
+A line a message: its place, the owner of the fault, the sentence and the next step. ``{…}`` is a value.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How the pages read: ``python -m tools.prose`` prints words a page; ``--check`` fails on a word of the list.
 
-Readers are firmware engineers, many of whom learnt English later: a page has short sentences and the field's words.
-proselint has the general rules, this list ours.
+Readers are firmware engineers, many of whom learnt English later. proselint has the general rules, this list ours.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ LONGEST_PAGE = 1500  # words; a longer page is two pages
 
 # What reads as translated, and what to write.
 WORDS = {
-    r"(is|are) told\b": "is reported",
+    r"(?:is|are) told\b": "is reported",
     r"told apart\b": "separated",
     r"(is|was|are) said\b": "is reported",
-    r"(is|are) none\b": "does not exist",
+    r"(?:is|are) none\b": "does not exist",
     r"doing it is\b": "caused it",
     r"otherwise than\b": "unlike",
     r"set beside\b": "compared with",
@@ -31,7 +30,7 @@ WORDS = {
     r"the like\b": "the same",
     r"but for\b": "except",
     r"whoever\b": "who",
-    r"thereby|whereby|hence\b": "so",
+    r"(?:thereby|whereby|hence)\b": "so",
     r"as ever\b": "as always",
     r"published figures?\b": "published values",
     r"those of (it|them)\b": "the noun again",
@@ -48,7 +47,7 @@ def findings(path: Path) -> Iterator[str]:
     text = path.read_text("utf-8")
     prose = _CODE.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
     for pattern, instead in WORDS.items():
-        for match in re.finditer(rf"\b(?:{pattern})", prose, flags=re.IGNORECASE):
+        for match in re.finditer(r"\b" + pattern.replace(" ", r"\s+"), prose, flags=re.IGNORECASE):
             line = prose.count("\n", 0, match.start()) + 1
             words = " ".join(match.group().split())
             yield f"{path.relative_to(ROOT)}:{line}: {words!r}: write {instead!r}"
