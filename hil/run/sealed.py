@@ -2,7 +2,7 @@
 """Sealed runs: an emulated chip measures a case without a word from outside, twice, and says the same twice.
 
 One case a boot, from a fresh copy of the flash. The host writes the case into the partition ``scratch``,
-where the agent finds it (docs/reference/console-protocol.md, "Sealed runs"), and reads the console then.
+where the agent finds it (docs/reference/sealed-runs.md), and reads the console then.
 Two boots whose consoles differ by a byte are no measurement.
 """
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A sealed run: the board carries out a script that it finds in its flash, without a word from outside.
  *
- * docs/reference/console-protocol.md has the script's format.
+ * docs/reference/sealed-runs.md has the script's format.
  */
 #pragma once
 

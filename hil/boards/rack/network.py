@@ -41,7 +41,7 @@ class Network:
 
     @property
     def link(self) -> str:
-        """What the board is told by the field ``link`` (docs/reference/console-protocol.md)."""
+        """What the board is told by the field ``link`` (docs/reference/provisioning.md)."""
         said = (*self.wiring, ("address", self.address), ("gateway", self.gateway), ("mac", self.mac))
         return " ".join((self.type, *(f"{key}={value}" for key, value in said if value != "")))
 

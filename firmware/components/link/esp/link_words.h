@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The words of the provisioned field `link`: which link a board has, and how it is wired.
  *
- * Plain C, so that it is tested on the host. docs/reference/console-protocol.md lists the words. */
+ * Plain C, so that it is tested on the host. docs/reference/provisioning.md lists the words. */
 #pragma once
 
 #include <stdbool.h>

@@ -16,7 +16,7 @@ extern "C" {
  * Where the program that the agent is part of has a network of its own (it has an address, or Wi-Fi is
  * initialised, or the agent may take none), nothing is initialised or connected: its address is waited for.
  *
- * The field `link` says which link it is (docs/reference/console-protocol.md has the words). A boot has one:
+ * The field `link` says which link it is (docs/reference/provisioning.md has the words). A boot has one:
  * that of the first call that got so far. The Wi-Fi driver is never started for a cable, nor the other way
  * round.
  *
