@@ -34,7 +34,7 @@ class Estimate:
     """A statistic of ``n`` samples; ``value`` is None where they are fewer than ``needed``.
 
     ``low`` and ``high`` are infinite where the samples give no bound. ``never`` is what to say of a value
-    that is infinite because it was never seen.
+    that is infinite because it was never seen, ``why`` of a value that is not there.
     """
 
     n: int
@@ -43,12 +43,13 @@ class Estimate:
     low: float = -math.inf
     high: float = math.inf
     never: str = "timeout"
+    why: str = ""
 
     @property
     def text(self) -> str:
         """Return "46.90 [46.50, 47.20]", or how many samples are missing."""
         if self.value is None:
-            return f"n < {self.needed}" if self.n else "–"
+            return self.why or (f"n < {self.needed}" if self.n else "–")
         if math.isinf(self.value) and math.isinf(self.low):
             return self.never
         return f"{self.short} [{_bound(self.low)}, {_bound(self.high)}]"

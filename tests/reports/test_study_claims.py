@@ -27,11 +27,11 @@ send-small-windows: undecided; 20.28 2920 20.28 5760
 wireless-g: known without measuring
 """,
     "freertos-multicore": """
-switch-190-ms: contradicted; 50 12.00 12.00 12.00 50 190334 140 140
+switch-190-ms: contradicted; 50 12.00 12.00 12.00
 cross-core-costs-more: undecided; 50 12.30 12.20 12.40 12.30 12.20 12.40
-period-seconds: contradicted; 140 9.00 6.00 12.00 18.00 50 8957858 140 140
+period-seconds: contradicted; 50 9.00 6.00 12.00
 load-explains: contradicted; 100 97.9 100 140
-minimum-variance: undecided; 100 97.9 100 140 0.5 50 12.30 12.00 12.60
+minimum-variance: undecided; 0.5 50 100 97.9 100 140
 variance: known without measuring
 granularity: known without measuring
 """,

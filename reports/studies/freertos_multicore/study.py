@@ -4,23 +4,23 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from hil.metrics.stats import quantile
 from hil.reports.studies.claims import (
     CONTRADICTED,
+    NOTHING,
     SUPPORTED,
     UNDECIDED,
     Finding,
-    beyond,
-    claim_table,
-    from_test,
+    Records,
+    Statistic,
+    claims_by,
 )
 from hil.reports.studies.declaration import Study
-from hil.reports.studies.document import Table, number
-from hil.reports.studies.estimate import ALPHA, Estimate, above, median, share_of, share_text
+from hil.reports.studies.document import number
+from hil.reports.studies.estimate import ALPHA, Estimate, counted_share, median, share_of
 from hil.reports.studies.freertos_multicore import artefact
-from hil.reports.studies.freertos_multicore.artefact import loaded
 from hil.reports.studies.freertos_multicore.cycles import (
     BY_CONSTRUCTION,
     WAYS,
@@ -29,8 +29,9 @@ from hil.reports.studies.freertos_multicore.cycles import (
     is_planted,
     measured,
     raw_table,
+    stretches_of,
 )
-from hil.reports.studies.records import BoardRun
+from hil.reports.studies.records import BoardRun, whole, word
 from hil.reports.studies.sections import Parts
 
 
@@ -88,22 +89,13 @@ def _period(study: Study, run: BoardRun) -> str:
 
 
 _WITHIN_US = 0.5  # to either side: what three decimals of a ms cannot show
-_NEARLY_ALL = 0.99
-
-
-def _nothing(*groups: Measured) -> Finding:
-    """Return the finding where samples are missing: they were not measured, or are void."""
-    why = [ours.why for ours in groups if ours.why]
-    return Finding(UNDECIDED, why[0] if why else "nothing of it was measured")
-
-
-def _claims(study: Study, run: BoardRun) -> Table:
-    checks = {name: functools.partial(decide, study) for name, decide in _CHECKS.items()}
-    return claim_table(study.claims, run, checks, where="on our board")
+_LEAST_OFF_US = 203_006  # of a moved task's period: the study's minimum less its period
 
 
 def on_clock(ours: Measured, way: str, alpha: float = ALPHA) -> Estimate:
     """Return the median of what was done, in µs, by one of WAYS."""
+    if ours.why:
+        return Estimate(0, 0, why=ours.why)
     return median([WAYS[way](one) for one in ours.done], [one.boot for one in ours.done], alpha)
 
 
@@ -117,91 +109,56 @@ def raw_words(ours: Measured, run: BoardRun) -> str:
     )
 
 
-def _cross_takes_190_ms(study: Study, run: BoardRun) -> Finding:
-    published = study.table("switch-cross-core")
-    ours = measured(run, published.ours)
-    if not ours.done:
-        return _nothing(ours)
-    least_us = 1000 * next(row.published or 0.0 for row in published.rows if row.statistic == "min")
-    found = on_clock(ours, "esp_timer")
-    reason = f"by esp_timer p50 is {found.text} µs; {raw_words(ours, run)}"
-    return from_test(beyond(found, least_us), reason)
-
-
-def _cross_costs_more(study: Study, run: BoardRun) -> Finding:
-    both = [measured(run, study.table(f"switch-{name}-core").ours) for name in ("cross", "same")]
-    if not all(one.done for one in both):
-        return _nothing(*both)
-    cross, same = (on_clock(one, "corrected", ALPHA / 2) for one in both)
-    reason = f"p50 by the corrected counter {cross.text} µs between cores, {same.text} µs on one core"
-    return from_test(above(cross, same), reason)
-
-
-def _off_by_esp_timer(study: Study, ours: Measured, period_us: float) -> tuple[Estimate, float]:
-    """Return how far moved intervals are off the period, and by how much the study's are at least; µs."""
-    rows = study.table("period-loaded").rows
-    least_us = 1000 * next(row.published or 0.0 for row in rows if row.statistic == "min") - period_us
-    off = median([abs(one.common_us - period_us) for one in ours.moved], [one.boot for one in ours.moved])
-    return off, least_us
-
-
-def _period_is_off(study: Study, run: BoardRun) -> Finding:
-    ours, period_us = loaded(study, run)
+def _off(records: Records, alpha: float) -> Estimate:
+    """Return how far the intervals in which the task was moved are off the period; µs."""
+    ours = stretches_of(records)
     if not ours.moved:
-        return (
-            Finding(UNDECIDED, "the task was never moved to the other core") if ours.done else _nothing(ours)
-        )
-    off, least_us = _off_by_esp_timer(study, ours, period_us)
-    worst = number(max(abs(one.common_us - period_us) for one in ours.moved))
-    return from_test(
-        beyond(off, least_us),
-        f"of {len(ours.moved):,} intervals in which the task was moved, half are within {off.text} µs of the "
-        f"period by esp_timer, the worst within {worst} µs; {raw_words(ours, run)}",
-    )
+        return Estimate(0, 0, why=ours.why or "the task was never moved to the other core")
+    period_us = whole(records[0], "period_us")
+    off = [abs(one.common_us - period_us) for one in ours.moved]
+    return median(off, [one.boot for one in ours.moved], alpha)
 
 
-def _load_explains(study: Study, run: BoardRun) -> Finding:
+def _near(records: Records, alpha: float) -> Estimate:
+    """Return the share of the samples that are as near to the median as the study can show."""
+    ours = stretches_of(records)
+    values = [one.corrected_us for one in ours.done]
+    if not values:
+        return Estimate(0, 0, why=ours.why)
+    middle = quantile(values, 0.5)
+    return share_of([sum(abs(value - middle) <= _WITHIN_US for value in values)], [len(values)], alpha)
+
+
+def _by(way: str, words: str) -> Statistic:
+    return Statistic(words, lambda records, alpha: on_clock(stretches_of(records), way, alpha))
+
+
+_STATISTICS: Mapping[str, Statistic] = {
+    "corrected": _by("corrected", "p50 by the corrected counter in µs"),
+    "esp_timer": _by("esp_timer", "p50 by esp_timer in µs"),
+    "off": Statistic("p50 of how far a moved interval is off the period, by esp_timer in µs", _off),
+    "near": Statistic(
+        "samples within 0.5 µs of the p50, by the corrected counter", _near, text=counted_share
+    ),
+}
+
+
+def _load_explains(run: BoardRun) -> Finding:
     """Contradicted where esp_timer shows no overhead and the offset explains most moved intervals."""
-    ours, period_us = loaded(study, run)
+    records = [record for record in run.of("jitter") if word(record, "load") == "migrate"]
+    ours, off = stretches_of(records), _off(records, ALPHA)
     if not ours.moved:
-        return (
-            Finding(UNDECIDED, "the task was never moved to the other core") if ours.done else _nothing(ours)
-        )
-    of = len(ours.moved)
-    share = share_of([ours.agreeing], [of])
-    off, least_us = _off_by_esp_timer(study, ours, period_us)
-    verdict = SUPPORTED if off.low >= least_us else CONTRADICTED if share.low > 0.5 else UNDECIDED
+        return Finding(UNDECIDED, off.why) if records else NOTHING
+    share = share_of([ours.agreeing], [len(ours.moved)])
+    verdict = SUPPORTED if off.low >= _LEAST_OFF_US else CONTRADICTED if share.low > 0.5 else UNDECIDED
     mark = f" ({BY_CONSTRUCTION})" if is_planted(run, ours.done) else ""
     return Finding(
         verdict,
-        f"the offset of the counters accounts for {share_text(share)} of {of:,} "
-        f"intervals in which the task was moved{mark}: less the offset they agree with esp_timer, whose "
-        "intervals are of the same load",
+        f"the offset of the counters accounts for {counted_share(share)} intervals in which the task was "
+        f"moved{mark}: less the offset they agree with esp_timer, whose intervals are of the same load",
     )
 
 
-def _same_are_equal(study: Study, run: BoardRun) -> Finding:
-    ours = measured(run, study.table("switch-same-core").ours)
-    if not ours.done:
-        return _nothing(ours)
-    values = [one.corrected_us for one in ours.done]
-    middle = quantile(values, 0.5)
-    near, of = sum(abs(value - middle) <= _WITHIN_US for value in values), len(values)
-    share = share_of([near], [of])
-    return from_test(
-        beyond(share, _NEARLY_ALL),
-        f"{share_text(share)} of {of:,} samples lie within 0.5 µs of the p50, {number(middle)} "
-        f"µs, by the corrected counter; least {number(min(values))}, most {number(max(values))} µs",
-    )
-
-
-_CHECKS: Mapping[str, Callable[[Study, BoardRun], Finding]] = {
-    "cross-core-switch-takes-190-ms": _cross_takes_190_ms,
-    "cross-core-costs-more": _cross_costs_more,
-    "period-is-off-by-200-ms-when-moved": _period_is_off,
-    "load-explains-the-period": _load_explains,
-    "same-core-values-are-equal": _same_are_equal,
-}
 _CLOCKED = ("switch-same-core", "switch-cross-core", "period", "period-loaded")
 PARTS = Parts(
     tables={
@@ -212,7 +169,7 @@ PARTS = Parts(
         "lumps": artefact.lumps_table,
         "granularity": artefact.granularity_table,
         "give": artefact.give_table,
-        "claims": _claims,
+        "claims": claims_by({"load-explains-the-period": _load_explains}, _STATISTICS),
     },
     answers={
         "Where 190 ms and 17.7 s come from": _found,
