@@ -179,10 +179,20 @@ def _rise(one: Estimate, other: Estimate) -> Estimate:
     return Estimate(1, 1, other.value - one.value, other.low - one.high, other.high - one.low)
 
 
+def findings_of(
+    study: Study, run: BoardRun, checks: Mapping[str, Check], statistics: Mapping[str, Statistic]
+) -> dict[str, Finding]:
+    """Return each claim's finding, by its id.
+
+    Raises:
+        ConfigError: the study has no such check or statistic.
+    """
+    return {claim.id: _find(claim, run, checks, statistics) for claim in study.claims}
+
+
 def _find(
     claim: Claim, run: BoardRun, checks: Mapping[str, Check], statistics: Mapping[str, Statistic]
 ) -> Finding:
-    """Return the finding of a claim. Raises ConfigError where the study has no such check or statistic."""
     if claim.check in UNMEASURED:
         return Finding(UNDECIDED if claim.check == NOT_MEASURABLE else BY_FACT, claim.remark)
     kind, name, known = (
@@ -196,29 +206,11 @@ def _find(
     return decide(claim.test, run, statistics[name]) if claim.test else checks[name](run)
 
 
-def claims_by(
-    checks: Mapping[str, Check], statistics: Mapping[str, Statistic] | None = None
-) -> Callable[[Study, BoardRun], Table]:
-    """Return what makes the table of a study's claims."""
-    return lambda study, run: claim_table(study.claims, run, checks, statistics)
-
-
-def claim_table(
-    claims: Sequence[Claim],
-    run: BoardRun,
-    checks: Mapping[str, Check],
-    statistics: Mapping[str, Statistic] | None = None,
-    *,
-    where: str = "on our link",
-    name: str = "claims",
-) -> Table:
-    """Return the table ``name``: each claim with what our records say of it; ``where`` heads the verdicts."""
-    found = [(claim, _find(claim, run, checks, statistics or {})) for claim in claims]
-    rows = tuple((claim.says, finding.verdict, finding.reason) for claim, finding in found)
-    data = tuple(
-        {"claim": claim.id, "says": claim.says, "verdict": finding.verdict, "reason": finding.reason}
-        for claim, finding in found
-    )
+def claim_table(kind: str, findings: Mapping[str, Finding], study: Study, run: BoardRun) -> Table:
+    """Return the table of the claims of a kind: each with what our records say of it."""
+    claims = study.claims_of(kind)
+    data = tuple({"claim": claim.id, "says": claim.says, **vars(findings[claim.id])} for claim in claims)
+    rows = tuple((claim.says, findings[claim.id].verdict, findings[claim.id].reason) for claim in claims)
     notes = [
         f"“{claim.says}” {claim.remark}" for claim in claims if claim.remark and claim.check not in UNMEASURED
     ]
@@ -226,4 +218,6 @@ def claim_table(
         notes.append(
             "Measured in one boot: a claim is supported or contradicted by this boot; another may differ."
         )
-    return Table(name, name.capitalize(), ("the study says", where, "because"), rows, tuple(notes), data)
+    name = f"{kind}s"
+    columns = ("the study says", "this run says", "because")
+    return Table(name, name.capitalize(), columns, rows, tuple(notes), data)

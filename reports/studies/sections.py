@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from hil.base.errors import ConfigError
 from hil.base.yamlvalue import did_you_mean
+from hil.reports.studies.claims import Check, Finding, Statistic, claim_table, findings_of
 from hil.reports.studies.comparison import plain_table
 from hil.reports.studies.declaration import Study
-from hil.reports.studies.declaration.types import Shown
+from hil.reports.studies.declaration.types import CLAIM_KINDS, Shown
 from hil.reports.studies.document import Section, Table
 from hil.reports.studies.records import BoardRun
 
@@ -20,12 +22,14 @@ Sentences = Mapping[str, Callable[[Study, BoardRun], Sequence[str]]]
 
 @dataclass(frozen=True)
 class Parts:
-    """What a study's code computes: tables by their ids, sentences and warnings by a section's heading.
+    """What a study's code computes: tables by their ids, what decides claims, and sentences and warnings.
 
-    A question's key is "question 1". ``words`` stand in the remarks of the file.
+    These are by a section's heading; a question's key is "question 1". ``words`` stand in the file's remarks.
     """
 
     tables: Tables
+    checks: Mapping[str, Check] = field(default_factory=dict)
+    statistics: Mapping[str, Statistic] = field(default_factory=dict)
     answers: Sentences = field(default_factory=dict)
     warnings: Sentences = field(default_factory=dict)
     words: Callable[[BoardRun], Mapping[str, str]] = lambda _run: {}
@@ -33,11 +37,16 @@ class Parts:
 
 def sections_of(study: Study, run: BoardRun, parts: Parts) -> list[Section]:
     """Return the sections that have anything; a case that is missing leaves its row and says why."""
-    found = [_section(study, run, parts, shown) for shown in study.sections]
+    findings = findings_of(study, run, parts.checks, parts.statistics)
+    tables = {f"{kind}s": partial(claim_table, kind, findings) for kind in CLAIM_KINDS}
+    parts = replace(parts, tables={**parts.tables, **tables})
+    found = [_section(study, run, parts, shown, findings) for shown in study.sections]
     return [section for section in found if section.tables or section.answers]
 
 
-def _section(study: Study, run: BoardRun, parts: Parts, shown: Shown) -> Section:
+def _section(
+    study: Study, run: BoardRun, parts: Parts, shown: Shown, findings: Mapping[str, Finding]
+) -> Section:
     tables = [_table(study, run, parts, name) for name in shown.tables]
     remarks = (*shown.remarks, *(shown.virtual if run.kind == "virtual" else ()))
     words = parts.words(run)
@@ -49,7 +58,7 @@ def _section(study: Study, run: BoardRun, parts: Parts, shown: Shown) -> Section
         shown.heading,
         tuple(remark.format(**words) for remark in remarks),
         tuple(table for table in tables if table),
-        answers,
+        (*answers, *(f"{findings[claim.id].verdict.capitalize()}: {claim.says}" for claim in shown.claims)),
         warnings,
     )
 

@@ -140,8 +140,6 @@ def test_percentiles_have_no_interval() -> None:
     assert all(math.isinf(one.low) and math.isinf(one.high) for one in ours.steady.values())
     assert ours.mean.is_bounded
     assert not throughput_of([throughput_record((10.0, 20.0, 30.0))]).mean.is_bounded
-    said = answers(document([steady(20.0)]))
-    assert "Mbit/s in the mean of the intervals (n = 20, boots = 1)." in said  # too few for what 95 % reach
 
 
 @pytest.mark.parametrize(

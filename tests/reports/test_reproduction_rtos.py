@@ -29,11 +29,6 @@ def document(*entries: Entry) -> Document:
     return documents_of(STUDY, list(entries), RUN_ID)[0]
 
 
-def answers(shown: Document, start: str) -> str:
-    (found,) = [part for part in shown.sections if part.heading.startswith(f"Question: {start}")]
-    return "\n".join(found.answers)
-
-
 def boots(call_us: Sequence[Sequence[int]], **changes: Any) -> list[RunRecord]:
     """Return a record a boot."""
     return [delivery_record(own, boot_index=boot, **changes) for boot, own in enumerate(call_us)]
@@ -197,9 +192,6 @@ def test_publishes_a_segment_are_told_by_who_has_nagle_on() -> None:
     assert (off["up_per_segment"]["value"], off["up_most"], off["boots"]) == (4.5, 6, 2)
     assert (on["up_per_segment"]["value"], on["down_per_segment"]["value"]) == (1, 1)
     assert data(shown, "nodelay", who="board")["fewer"]["value"] == pytest.approx(3.5)
-    said = answers(shown, "Can bursts")
-    assert "From the board: with Nagle's algorithm 4.50 [" in said
-    assert "(up to 6), without it 1.00 [" in said
 
 
 def test_a_burst_is_what_comes_closer_together_than_half_of_the_plan() -> None:
@@ -233,9 +225,6 @@ def test_losses_stand_under_their_owner() -> None:
     assert (cut["device_call"], cut["device_tcp"], cut["access_point"]) == (2, 2, 0)
     assert data(shown, "losses", case="plain, unpinned, 50/s, hotspot")["undetermined"] == 1
     assert "plain, unpinned, 50/s, cut: 1.50 s" in " ".join(table(shown, "losses").notes)
-    said = answers(shown, "How can one tell")
-    assert "2 of 20 messages" not in said
-    assert "4 of 20 messages" in said
 
 
 def test_gaps_are_bounded_as_counts_are() -> None:
@@ -286,12 +275,3 @@ def test_counters_are_said_to_be_whose_they_are() -> None:
     shown = document(delivery_record([50] * 9, kind="physical", device=lwip))
     assert table(shown, "counters").rows[0][-4:] == ("90", "0", "1", "2")
     assert "lwIP" in table(shown, "counters").notes[0]
-
-
-def test_empty_publishes_are_counted_at_both_points() -> None:
-    """None at all is told as such; one that came is not explained away."""
-    assert "0 at the access point and 0 at the broker, of 9 that the board sent" in answers(
-        document(delivery_record([50] * 9)), "Are empty"
-    )
-    odd = delivery_record([50] * 9, peer={"broker_empty_publish_count": 1})
-    assert "worth a look" in answers(document(odd), "Are empty")

@@ -183,20 +183,10 @@ def test_verdicts_on_the_chip_are_the_virtual_racks_own() -> None:
         assert NOT_OF_A_CHIP in finding(virtual, name)[1], name
         assert NOT_OF_A_CHIP not in finding(physical, name)[1], name
     assert NOT_OF_A_CHIP not in finding(bursts([10, 11, 10]), "use-nodelay")[1]
-    heads = {
-        kind: [
-            one.columns[1] for part in document(records).sections for one in part.tables if one.id == "claims"
-        ]
-        for kind, records in (("virtual", virtual), ("physical", physical))
-    }
-    assert heads == {"virtual": ["on this virtual rack"], "physical": ["on our board"]}
-    assert any(
-        "cannot be carried over" in note
-        for part in document(virtual).sections
-        for one in part.tables
-        for note in one.notes
-        if one.id == "claims"
-    )
+    (remarks,) = [
+        part.remarks for part in document(virtual).sections if part.heading == "Claims and recommendations"
+    ]
+    assert "cannot be carried over" in remarks[0]
 
 
 def test_planted_losses_say_nothing_of_the_network() -> None:

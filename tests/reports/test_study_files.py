@@ -159,6 +159,12 @@ def test_what_compares_must_exist(
             "    check: nodelay-splits-bursts\n    kind: recomendation\n",
             "'recomendation'; did you mean 'recommendation'",
         ),
+        (
+            "rtos-mqtt",
+            "claims: [use-nodelay]",
+            "claims: [nodelay]",
+            r"rtos-mqtt.yaml:\d+: there is no claim 'nodelay'; did you mean 'use-nodelay'",
+        ),
     ],
 )
 def test_what_the_studys_code_needs_is_asked_for(

@@ -92,16 +92,19 @@ _NEEDS_REMARK = {
 }
 
 
-def read_shown(node: Node, questions: Sequence[str]) -> Shown:
+def read_shown(node: Node, questions: Sequence[str], claims: Sequence[Claim]) -> Shown:
     """Read a section of the page. Raises ConfigError."""
-    remarks, virtual, tables = (
-        tuple(node.texts(key, default=[])) for key in ("remarks", "virtual", "tables")
+    remarks, virtual, tables, names = (
+        tuple(node.texts(key, default=[])) for key in ("remarks", "virtual", "tables", "claims")
     )
+    known = {claim.id: claim for claim in claims}
+    for name in names:
+        if name not in known:
+            raise node.error("claims", f"there is no claim {name!r}{did_you_mean(name, known)}")
     number = node.integer("question", default=0, minimum=1, maximum=len(questions))
-    if number:
-        return Shown(f"question {number}", f"Question: {questions[number - 1]}", remarks, virtual, tables)
-    heading = node.text("heading")
-    return Shown(heading, heading, remarks, virtual, tables)
+    heading = f"Question: {questions[number - 1]}" if number else node.text("heading")
+    key = f"question {number}" if number else heading
+    return Shown(key, heading, remarks, virtual, tables, tuple(known[name] for name in names))
 
 
 def read_layouts(node: Node | None) -> dict[str, Layout]:
@@ -188,6 +191,7 @@ class _Reader:
         if study_id != name:
             raise node.error("study", f"study {study_id!r} must have the file's name, {name!r}.")
         tables, questions = tuple(map(self._table, node.sections("tables"))), tuple(node.texts("questions"))
+        claims = tuple(self._claim(part, tables) for part in node.sections("claims", default=[]))
         study = Study(
             id=study_id,
             title=node.text("title"),
@@ -201,10 +205,12 @@ class _Reader:
             boots=read_boots(node.section("boots")),
             tables=tables,
             background=tuple(map(read_background, node.sections("background", default=[]))),
-            claims=tuple(self._claim(part, tables) for part in node.sections("claims", default=[])),
+            claims=claims,
             applications=tuple(map(read_application, node.sections("applications", default=[]))),
             shown=read_layouts(node.section("shown", default=None)),
-            sections=tuple(read_shown(part, questions) for part in node.sections("sections", default=[])),
+            sections=tuple(
+                read_shown(part, questions, claims) for part in node.sections("sections", default=[])
+            ),
         )
         node.finish()
         _refuse_twice(node, "tables", [table.id for table in study.tables])

@@ -131,7 +131,7 @@ class Layout:
 class Shown:
     """A section of the study's page: ``tables`` by their ids; ``virtual`` are remarks on a virtual rack.
 
-    ``key`` is the heading, or "question 1".
+    ``key`` is the heading, or "question 1"; ``claims`` are those whose verdicts answer the question.
     """
 
     key: str
@@ -139,6 +139,7 @@ class Shown:
     remarks: tuple[str, ...]
     virtual: tuple[str, ...]
     tables: tuple[str, ...]
+    claims: tuple[Claim, ...]
 
 
 @dataclass(frozen=True)

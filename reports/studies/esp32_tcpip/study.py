@@ -12,7 +12,6 @@ from hil.reports.studies.claims import (
     SUPPORTED,
     UNDECIDED,
     Finding,
-    claims_by,
     from_test,
 )
 from hil.reports.studies.declaration import Study
@@ -46,21 +45,6 @@ from hil.reports.studies.sections import Parts
 
 def _ways(sweep_of: Callable[[BoardRun, str], Sweep]) -> Callable[[Study, BoardRun], tuple[str, ...]]:
     return lambda _study, run: tuple(sweep_of(run, way).sentence() for way in ("RX", "TX"))
-
-
-def _performance(_study: Study, run: BoardRun) -> tuple[str, ...]:
-    found = []
-    for way, verb in (("TX", "sent"), ("RX", "received")):
-        ours = tcp_baseline(run, way)
-        if not ours.mean.is_bounded:
-            found.append(f"The rate over TCP, {verb} by the board, was not measured.")
-            continue
-        floor = f"; 95 % of them had {ours.floor.short} or more" if ours.floor.value is not None else ""
-        found.append(
-            f"Over TCP with iperf's own settings the board {verb} {ours.mean.text} Mbit/s in the mean of the "
-            f"intervals{floor} (n = {ours.n}, boots = {ours.boots})."
-        )
-    return tuple(found)
 
 
 def _maximum(_study: Study, run: BoardRun) -> tuple[str, ...]:
@@ -167,7 +151,6 @@ _CHECKS: Mapping[str, Callable[[BoardRun], Finding]] = {
     "receive-wants-large-windows": _large(windows, "RX", wanted=True),
     "send-wants-small-windows": _large(windows, "TX", wanted=False),
 }
-_SIZES = _ways(segments)
 PARTS = Parts(
     tables={
         **{name: functools.partial(rate_table, name) for name in RATES},
@@ -178,14 +161,8 @@ PARTS = Parts(
         "overhead": link.overhead_table,
         "cpu": cpu_table,
         "applications": application_table,
-        "claims": claims_by(_CHECKS),
     },
-    answers={
-        "Package sizes": _SIZES,
-        "Windows": _ways(windows),
-        "question 1": _performance,
-        "question 2": _SIZES,
-        "question 3": _maximum,
-    },
-    warnings={"Baseline": link.drift_warnings},
+    checks=_CHECKS,
+    answers={"question 2": _ways(segments), "Windows": _ways(windows), "question 3": _maximum},
+    warnings={"question 1": link.drift_warnings},
 )

@@ -15,7 +15,6 @@ from hil.reports.studies.claims import (
     Finding,
     Records,
     Statistic,
-    claims_by,
 )
 from hil.reports.studies.declaration import Study
 from hil.reports.studies.document import number
@@ -27,7 +26,6 @@ from hil.reports.studies.freertos_multicore.cycles import (
     Measured,
     clock_table,
     is_planted,
-    measured,
     raw_table,
     stretches_of,
 )
@@ -54,59 +52,15 @@ def _found(study: Study, run: BoardRun) -> tuple[str, ...]:
     )
 
 
-def _switch(study: Study, run: BoardRun) -> str:
-    same, cross = (measured(run, study.table(f"switch-{name}-core").ours) for name in ("same", "cross"))
-    parts = [_on_both_clocks(one, where) for one, where in ((same, "on one core"), (cross, "between cores"))]
-    told = "; ".join(part for part in parts if part)
-    if not told:
-        return "Task switches were not measured."
-    across = f" Between cores {raw_words(cross, run)}." if cross.moved else ""
-    return f"p50 of a task switch by a semaphore: {told}.{across}"
-
-
-def _on_both_clocks(ours: Measured, where: str) -> str:
-    if not ours.done:
-        return ""
-    corrected, common = on_clock(ours, "corrected"), on_clock(ours, "esp_timer")
-    return f"{where} {corrected.text} µs by the corrected counter, {common.text} µs by esp_timer"
-
-
-def _period(study: Study, run: BoardRun) -> str:
-    parts = []
-    for table, words in (
-        ("period", "without load"),
-        ("period-loaded", "where it is moved between the cores"),
-    ):
-        ours = measured(run, study.table(table).ours)
-        if ours.done:
-            period_us = artefact.period_of(study, run, table)
-            off = [abs(one.common_us - period_us) for one in ours.done]
-            found = median(off, [one.boot for one in ours.done])
-            parts.append(f"{words} {found.text} µs, at the most {number(max(off))} µs")
-    if not parts:
-        return "Periods were not measured."
-    return f"p50 of how far an interval is off the period, by esp_timer: {'; '.join(parts)}."
-
-
 _WITHIN_US = 0.5  # to either side: what three decimals of a ms cannot show
 _LEAST_OFF_US = 203_006  # of a moved task's period: the study's minimum less its period
 
 
-def on_clock(ours: Measured, way: str, alpha: float = ALPHA) -> Estimate:
+def _on_clock(ours: Measured, way: str, alpha: float) -> Estimate:
     """Return the median of what was done, in µs, by one of WAYS."""
     if ours.why:
         return Estimate(0, 0, why=ours.why)
     return median([WAYS[way](one) for one in ours.done], [one.boot for one in ours.done], alpha)
-
-
-def raw_words(ours: Measured, run: BoardRun) -> str:
-    """Return what the raw counter shows and how often esp_timer confirms it less the offset."""
-    mark = f" ({BY_CONSTRUCTION})" if is_planted(run, ours.done) else ""
-    shown = number(quantile([one.raw_us for one in ours.done], 0.5))
-    return (
-        f"the raw counter's p50 is {shown} µs{mark}; less the offset of the cores' counters it agrees with "
-        f"esp_timer in {ours.agreeing:,} of {len(ours.moved):,} samples"
-    )
 
 
 def _off(records: Records, alpha: float) -> Estimate:
@@ -130,7 +84,7 @@ def _near(records: Records, alpha: float) -> Estimate:
 
 
 def _by(way: str, words: str) -> Statistic:
-    return Statistic(words, lambda records, alpha: on_clock(stretches_of(records), way, alpha))
+    return Statistic(words, lambda records, alpha: _on_clock(stretches_of(records), way, alpha))
 
 
 _STATISTICS: Mapping[str, Statistic] = {
@@ -169,11 +123,8 @@ PARTS = Parts(
         "lumps": artefact.lumps_table,
         "granularity": artefact.granularity_table,
         "give": artefact.give_table,
-        "claims": claims_by({"load-explains-the-period": _load_explains}, _STATISTICS),
     },
-    answers={
-        "Where 190 ms and 17.7 s come from": _found,
-        "question 1": lambda study, run: (_switch(study, run),),
-        "question 2": lambda study, run: (_period(study, run),),
-    },
+    checks={"load-explains-the-period": _load_explains},
+    statistics=_STATISTICS,
+    answers={"Where 190 ms and 17.7 s come from": _found},
 )

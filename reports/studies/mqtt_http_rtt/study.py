@@ -15,7 +15,6 @@ from hil.reports.studies.claims import (
     Finding,
     all_of,
     beyond,
-    claims_by,
     from_test,
 )
 from hil.reports.studies.document import number, percent
@@ -195,6 +194,6 @@ PARTS = Parts(
         "tls": parts.tls_table,
         "pauses": parts.pause_table,
         "profiles": parts.profile_table,
-        "claims": claims_by(_CHECKS),
-    }
+    },
+    checks=_CHECKS,
 )

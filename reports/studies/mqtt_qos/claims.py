@@ -28,7 +28,7 @@ from hil.reports.studies.mqtt_qos.faults import (
     duplicates,
     out_of_order,
 )
-from hil.reports.studies.mqtt_qos.impaired import collapses, limited, lossy, saturated
+from hil.reports.studies.mqtt_qos.impaired import collapses, saturated
 from hil.reports.studies.mqtt_qos.wire import (
     WAYS,
     by_payload,
@@ -37,9 +37,8 @@ from hil.reports.studies.mqtt_qos.wire import (
     undisturbed,
     usual_rate,
 )
-from hil.reports.studies.records import BoardRun, size_text, whole, word
+from hil.reports.studies.records import BoardRun, size_text, whole
 
-LEVELS = (0, 1, 2)
 _FIN_MESSAGES = 20  # as few as show a queue that grows, and would show it collapse
 
 
@@ -59,15 +58,6 @@ STATISTICS: Mapping[str, Statistic] = {
 }
 
 
-def at_limit(run: BoardRun) -> dict[tuple[int, int], Echoes]:
-    """Return the messages by limit (kbit/s, both ways the same) and QoS, at the slowest rate of each."""
-    found: dict[tuple[int, int], Echoes] = {}
-    both = [one for one in limited(run) if whole(one, "rate_up_kbit") == whole(one, "rate_down_kbit")]
-    for (kbit, qos, _rate), own in by_setting(both, "rate_up_kbit", "qos", "interval_us").items():
-        found[int(str(kbit)), int(str(qos))] = own  # ascending, so that the slowest rate remains
-    return found
-
-
 def _shark_fin(run: BoardRun) -> Finding:
     found = [one for one in saturated(run) if one.answered >= _FIN_MESSAGES]
     if not found:
@@ -79,17 +69,6 @@ def _shark_fin(run: BoardRun) -> Finding:
         f"in {len(found)} limited cases the time from plan to echo grows, to {longest:.1f} s at the most; "
         f"{falls} of {steps} steps from one echo to the next are a fall of 1 s or more",
     )
-
-
-def at_loss(run: BoardRun, level: int) -> dict[int, Echoes]:
-    """Return the messages of a QoS by the loss rate (ppm, independent, both ways the same)."""
-    found = [
-        one
-        for one in lossy(run)
-        if whole(one, "qos") == level and word(one, "loss_pattern") != "bursts"
-        if whole(one, "loss_up_ppm") == whole(one, "loss_down_ppm")
-    ]
-    return {int(str(ppm)): own for (ppm,), own in by_setting(found, "loss_up_ppm").items()}
 
 
 _NEARLY = 0.05  # of a segment: what a first one may lack and still be as full as others

@@ -38,11 +38,6 @@ FEWER = 0.1  # publishes a segment
 _MOST = 0.5
 
 
-def place(run: BoardRun) -> str:
-    """Return the heading of the verdicts: they are of this rack."""
-    return "on this virtual rack" if run.kind == "virtual" else "on our board"
-
-
 def _of_messages(words: str, value: Callable[[Message], float]) -> Statistic:
     return Statistic(
         words,

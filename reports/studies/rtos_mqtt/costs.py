@@ -24,10 +24,6 @@ from hil.reports.studies.rtos_mqtt.messages import (
 )
 
 UNPINNED, APART, BESIDE = ("none", "none"), ("0", "1"), ("1", "0")  # producer, publisher; Wi-Fi is on core 0
-WHY_NOT = (
-    "Of this virtual rack: the host schedules the tasks, computes TLS, and has no Wi-Fi on core 0. So it "
-    "cannot be carried over to an ESP32."
-)
 
 
 @dataclass(frozen=True)
@@ -73,7 +69,7 @@ def tls_table(study: Study, run: BoardRun) -> Table | None:
                     {**line, "ours": pair.setting, "mean": pair.above(call_us), "p50": _p50_difference(pair)}
                     | _ns(pair)
                 )
-    return lay_out(study, "tls-cost", lines, notes=carried(run))
+    return lay_out(study, "tls-cost", lines)
 
 
 def cores_table(study: Study, run: BoardRun) -> Table | None:
@@ -86,7 +82,7 @@ def cores_table(study: Study, run: BoardRun) -> Table | None:
                 line = {"label": label, "published": _published(study, (how, cores), (how, against))}
                 call, whole = pair.above(call_us), pair.above(whole_us)
                 lines.append({**line, "ours": pair.setting, "call": call, "whole": whole} | _ns(pair))
-    return lay_out(study, "cores", lines, notes=carried(run))
+    return lay_out(study, "cores", lines)
 
 
 def _published(study: Study, *cases: tuple[str, tuple[str, str]]) -> int | None:
@@ -100,11 +96,6 @@ def _published(study: Study, *cases: tuple[str, tuple[str, str]]) -> int | None:
     }
     one, other = (found.get((how, *cores)) for how, cores in cases)
     return None if one is None or other is None else round(1000 * (one - other))
-
-
-def carried(run: BoardRun) -> tuple[str, ...]:
-    """Return the note on what a virtual rack cannot tell, for such a rack."""
-    return (WHY_NOT,) if run.kind == "virtual" else ()
 
 
 def _ns(pair: Pair) -> Figures:
