@@ -131,7 +131,7 @@ def test_a_new_claim_is_one_entry_of_the_file(tmp_path: Path, mutual_us: int, ve
     ("old", "new", "words"),
     [
         ("statistic: spread", "statistic: spred", "no statistic 'spred'; did you mean 'spread'"),
-        ("check: nodelay-splits-bursts", "check: nodelay", "no check 'nodelay'"),
+        ("check: losses-are-the-networks", "check: losses", "no check 'losses'"),
     ],
 )
 def test_what_the_study_does_not_know_is_named_with_the_line(

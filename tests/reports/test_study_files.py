@@ -155,8 +155,8 @@ def test_what_compares_must_exist(
         ),
         (
             "rtos-mqtt",
-            "    check: nodelay-splits-bursts\n    kind: recommendation\n",
-            "    check: nodelay-splits-bursts\n    kind: recomendation\n",
+            "falls: 0.1\n    kind: recommendation\n",
+            "falls: 0.1\n    kind: recomendation\n",
             "'recomendation'; did you mean 'recommendation'",
         ),
         (

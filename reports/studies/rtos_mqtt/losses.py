@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from hil.base.numeric import special
 from hil.metrics.stats import Interval
@@ -22,7 +22,6 @@ from hil.reports.studies.rtos_mqtt.messages import (
     case_name,
     facts_by_boot,
     messages_of,
-    paired,
     rate,
     total,
     transport,
@@ -213,32 +212,3 @@ def segment_table(study: Study, run: BoardRun) -> Table | None:
     first = next(iter(burst_groups(run).values()))[0]
     sent = f"{transport(first)}, {rate(first)}, {whole(first, 'payload_bytes')} B"
     return lay_out(study, "bursts", lines, sent=sent, apart=f"{gap_us(first) / 1000:g}")
-
-
-def effects(run: BoardRun, alpha: float = ALPHA) -> dict[str, Estimate]:
-    """Return how many publishes a segment fewer TCP_NODELAY leaves, by who sets it; over boots.
-
-    The other two switches are as they are: of several the pair with most boots.
-    """
-    groups = burst_groups(run)
-    found = {}
-    for who, switch, where in (("board", "nodelay", UP), ("broker", "broker_nodelay", DOWN)):
-        pairs = []
-        for records in groups.values():
-            partner = groups.get(_switches(_turned_on(records[0], switch)), [])
-            if whole(records[0], switch) == 0 and partner:
-                pairs.append((per_segment(records, where), per_segment(partner, where)))
-        if pairs:
-            found[who] = paired(max(pairs, key=lambda pair: len(set(pair[0]) & set(pair[1]))), alpha)
-    return found
-
-
-def _turned_on(record: RunRecord, switch: str) -> RunRecord:
-    return replace(record, parameters={**record.parameters, switch: 1})
-
-
-def effect_table(study: Study, run: BoardRun) -> Table | None:
-    """Return what TCP_NODELAY takes off, at the board and at the broker."""
-    found = {who: one for who, one in effects(run).items() if one.value is not None}
-    lines = [{"at": f"at the {who}", "who": who, "fewer": one, "boots": one.n} for who, one in found.items()]
-    return lay_out(study, "nodelay", lines)

@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from hil.metrics.stats import Interval, batch_mean_interval, mean
-from hil.model import RunRecord, Scalar
-from hil.reports.studies.declaration import Comparison
+from hil.model import RunRecord
 from hil.reports.studies.estimate import ALPHA, NOTHING, Estimate, student_interval
-from hil.reports.studies.records import BoardRun, facts, grouped, rate_text, say, whole, word
+from hil.reports.studies.records import facts, grouped, rate_text, say, whole, word
 
 BENCH = "delivery"
 OK, TIMEOUT, OVERRUN = 0, 1, 4
@@ -222,11 +221,3 @@ def setting(record: RunRecord) -> str:
 def case_name(record: RunRecord) -> str:
     """Name a case in full: "TLS, unpinned, 50/s"."""
     return ", ".join((transport(record), mapping(record), setting(record)))
-
-
-def narrowed(run: BoardRun, base: Comparison | None, **case: Scalar) -> tuple[RunRecord, ...]:
-    """Return the records of a table's comparison that have these parameters besides."""
-    if base is None:
-        return ()
-    more = {name: (value,) for name, value in case.items()}
-    return run.select(Comparison(base.bench, {**base.case, **more}, base.samples, base.highest))

@@ -13,9 +13,7 @@ from hil.reports.studies.document import NONE, Table
 from hil.reports.studies.layout import lay_out
 from hil.reports.studies.records import BoardRun, fact, greatest, grouped, word
 from hil.reports.studies.rtos_mqtt.claims import CHECKS, STATISTICS
-from hil.reports.studies.rtos_mqtt.costs import cores_table, tls_table
 from hil.reports.studies.rtos_mqtt.losses import (
-    effect_table,
     gap_table,
     loss_table,
     on_hotspot,
@@ -137,11 +135,8 @@ PARTS = Parts(
             name: functools.partial(count_table, name)
             for name in ("publishes", "security-publishes", "older-publishes")
         },
-        "tls-cost": tls_table,
-        "cores": cores_table,
         "hold": hold_table,
         "bursts": segment_table,
-        "nodelay": effect_table,
         "losses": loss_table,
         "gaps": gap_table,
         "symptoms": symptom_table,
