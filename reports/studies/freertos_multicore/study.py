@@ -119,7 +119,6 @@ PARTS = Parts(
         **{name: functools.partial(raw_table, name) for name in _CLOCKED},
         **{f"{name}-clocks": functools.partial(clock_table, name) for name in _CLOCKED},
         "offsets": artefact.offsets_table,
-        "arithmetic": artefact.arithmetic_table,
         "lumps": artefact.lumps_table,
         "granularity": artefact.granularity_table,
         "give": artefact.give_table,
