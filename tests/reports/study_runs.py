@@ -14,10 +14,9 @@ from tests.reports.study_records import gateway_record, period_record, switch_re
 def tcpip_records() -> list[RunRecord]:
     """Return a run with something in each table."""
     flat = [20.0 + n % 7 / 10 for n in range(30)]
-    busy = {"host_cpu_busy_core0_us": 500, "host_cpu_busy_core1_us": 20, "host_cpu_wall_us": 1000}
     seen = {"capture_window_max_bytes": 5760, "capture_rtt_p50_us": 4000, "capture_mss_bytes": 360}
     found = [
-        throughput_record([mbps * (1 - turn / 10) for mbps in flat], role=role, turn=turn, device=busy)
+        throughput_record([mbps * (1 - turn / 10) for mbps in flat], role=role, turn=turn)
         for turn in range(3)
         for role in ("client", "server")
     ]

@@ -19,7 +19,6 @@ from hil.reports.studies.build import documents_of
 from hil.reports.studies.declaration import load_study
 from hil.reports.studies.document import Document, number
 from hil.reports.studies.esp32_tcpip.rates import is_plain, throughput_of
-from hil.reports.studies.esp32_tcpip.sizes import load_of
 from hil.reports.studies.estimate import (
     ALPHA,
     estimate,
@@ -355,23 +354,6 @@ def test_headers_are_set_beside_what_the_capture_counts() -> None:
     row = cells(shown, "overhead", "packages of 200 B")
     assert row[1:] == ("960", "960", "1,280", "1,768", "1,664", "52", "156.2")
     assert cells(shown, "overhead", "packages of 1400 B")[5] == "not measured"
-
-
-def test_cycles_are_told_of_a_chip_only() -> None:
-    """Half of one core of 240 MHz in 1 ms for 2500 bytes are 48 cycles each; a host's CPUs are no chip's."""
-    busy = {"cpu_busy_core0_us": 500, "cpu_busy_core1_us": 0, "cpu_wall_us": 1000, "cpu_mhz": 240}
-    chip = throughput_record(FLAT, kind="physical", device=busy | {"steady_bytes": 2500})
-    load = load_of(chip)
-    assert load is not None
-    assert load.cycles_per_byte == pytest.approx(48.0)
-    uncounted = load_of(throughput_record(FLAT, kind="physical", device=busy))
-    assert uncounted is not None
-    assert uncounted.cycles_per_byte is None
-    host = {f"host_{name}" if name != "cpu_mhz" else name: value for name, value in busy.items()}
-    shown = table(document([throughput_record(FLAT, device=host)]), "cpu")
-    assert shown.rows[0][-3:] == ("50.0 %", "0 %", "–")
-    assert "host that stands in for the chip (virtual)" in shown.notes[0]
-    assert load_of(throughput_record(FLAT)) is None
 
 
 def test_applications_are_measured_against_what_95_percent_of_the_intervals_reach() -> None:

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sweeps of a size in one direction: which is best, and which cannot be told from it.
 
-With it, what the link is good for (known streams and transfers against published and measured rates), and how
-busy the cores were: of a chip's cores only, never of a host's.
+With it, what the link is good for: known streams and transfers against published and measured rates.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from hil.reports.studies.esp32_tcpip.rates import (
 )
 from hil.reports.studies.estimate import ALPHA, NOTHING, Estimate, above
 from hil.reports.studies.layout import Figures, lay_out
-from hil.reports.studies.records import BoardRun, fact, mean_fact, whole, word
+from hil.reports.studies.records import BoardRun, mean_fact, whole, word
 
 _MATERIAL = 0.05  # of a rate: what a size must make besides being provable, to count against a claim
 WORDS = {"RX": "receiving", "TX": "sending"}
@@ -256,72 +255,3 @@ def _finding(application: Application, mbps: float | None) -> str:
     if application.kind == "messages":
         return f"up to {mbps * 1e6 / bits:,.0f} a second"
     return f"{number(bits / 1e6 / mbps)} s"
-
-
-CORES = ("core0", "core1")
-
-
-@dataclass(frozen=True)
-class Load:
-    """Busy time of the cores over a stretch of ``wall_us`` in which ``moved_bytes`` were sent or received.
-
-    A core that was not measured is None; ``host`` where they are the host's.
-    """
-
-    busy_us: tuple[float | None, float | None]
-    wall_us: float
-    moved_bytes: float | None
-    mhz: float | None
-    host: bool
-
-    @property
-    def shares(self) -> tuple[float | None, ...]:
-        """Return how much of the stretch each core was busy."""
-        return tuple(None if busy is None else busy / self.wall_us for busy in self.busy_us)
-
-    @property
-    def cycles_per_byte(self) -> float | None:
-        """Return the cycles of both cores for each byte; None for a host, which is no chip."""
-        busy = [core for core in self.busy_us if core is not None]
-        if self.host or not busy or not self.mhz or not self.moved_bytes:
-            return None
-        return sum(busy) * self.mhz / self.moved_bytes
-
-
-def load_of(record: RunRecord) -> Load | None:
-    """Return the cores' load over the steady stretch: cpu_busy_core<n>_us of cpu_wall_us, and steady_bytes.
-
-    A host's names begin with host_. None where it was not recorded.
-    """
-    for prefix in ("", "host_"):
-        wall = fact(record, "device", f"{prefix}cpu_wall_us")
-        first, second = (fact(record, "device", f"{prefix}cpu_busy_{core}_us") for core in CORES)
-        if wall and (first is not None or second is not None):
-            host = bool(prefix) or record.kind == "virtual"
-            mhz, moved_bytes = (fact(record, "device", name) for name in ("cpu_mhz", "steady_bytes"))
-            return Load((first, second), wall, moved_bytes, mhz, host)
-    return None
-
-
-def cpu_table(study: Study, run: BoardRun) -> Table | None:
-    """Return the load of the cores by direction and protocol; None where no record has it."""
-    lines, host = [], False
-    for record in run.of(BENCH):
-        load = load_of(record)
-        if load is None or not is_plain(record):
-            continue
-        host = host or load.host
-        rate = whole(record, "rate_kbps")
-        name = f"{word(record, 'protocol').upper()} {direction(record)}"
-        name += f" at {rate / 1000:g} Mbit/s" if rate else ""
-        line = {"label": name, "turn": whole(record, "turn") + 1, "boot": record.boot_index + 1}
-        line |= {"core0": load.shares[0], "core1": load.shares[1], "cycles_per_byte": load.cycles_per_byte}
-        lines.append(line | {"p50_mbps": throughput_of([record]).p50.value, "host": load.host})
-    return lay_out(study, "cpu", lines, notes=(_HOST_NOTE if host else _CHIP_NOTE,))
-
-
-_CHIP_NOTE = "busy: of both cores over the measured stretch, all tasks together"
-_HOST_NOTE = (
-    "The cores are two CPUs of the host that stands in for the chip (virtual). What a byte costs an ESP32 "
-    "does not follow from them, so there are no cycles."
-)
