@@ -19,7 +19,6 @@ from hil.network.dissect.iperf_datagrams import facts_of, read_datagrams, transi
 from hil.network.dissect.tcp import TcpFacts, read_facts
 from hil.network.peers.iperf.merging import analyse
 from hil.network.peers.iperf.process import IperfSettings
-from hil.reports.studies.esp32_tcpip.link import overhead_bytes, published_overhead_bytes
 from tests.network.iperf_rig import DEFAULTS, IperfLab, iperf_lab
 
 TSHARK_TIMEOUT_S = 30
@@ -164,15 +163,6 @@ def test_a_file_that_is_no_capture_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"\x00" * 100)
     with pytest.raises(RigError, match=r"broken\.pcap"):
         read_facts(path, port=5001, sender="10.0.0.1", host="10.0.0.2")
-
-
-def test_overhead_by_both_formulas() -> None:
-    """The study's published figures (5000 bytes, packets of 200 and 1400), and what headers really take."""
-    assert [published_overhead_bytes(5000, size) for size in (200, 1400)] == [960, 120]
-    assert [overhead_bytes(5000, size) for size in (200, 1400)] == [1280, 160]
-    assert overhead_bytes(5000, 200, timestamps=True) == 34 * 52  # 148 bytes are left of 160
-    with pytest.raises(ValueError, match="40 bytes holds no payload"):
-        overhead_bytes(5000, 40)
 
 
 class Wire:

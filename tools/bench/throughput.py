@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from hil.metrics.stats import ratio_interval
 from hil.model import Scalar
 from hil.network.peers.companion import Observed
-from hil.reports.studies.esp32_tcpip.link import overhead_bytes
 from tools.bench.figure import Figure
 from tools.bench.peer_case import measure_with_peer
 from tools.bench.workbench import Workbench
@@ -110,7 +109,7 @@ def overhead(bench: Workbench, *, short: bool) -> Figure:
             length_bytes=AMOUNT_BYTES,
             omit_s=0,
         ).environment
-        expected = overhead_bytes(AMOUNT_BYTES, packet_bytes)
+        expected = TCP_HEADERS_BYTES * -(-AMOUNT_BYTES // mss)
         captured = _number(facts, "capture_header_bytes")
         segments = _number(facts, "capture_segments_count")
         rows.append((f"MSS {mss}", str(segments), str(expected), str(captured)))

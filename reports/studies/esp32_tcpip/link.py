@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of what the study did not look at: drift of the baseline, windows as they were, headers as sent.
-
-Bytes of headers that a transfer over TCP needs are given by formula, as published and corrected: P is the
-size of a packet, headers of IP and TCP included (40 bytes), N the bytes to transfer.
-"""
+"""Tables of what the study did not look at: drift of the baseline, headers as sent."""
 
 from __future__ import annotations
 
@@ -12,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hil.model import RunRecord
-from hil.reports.studies.comparison import published_text, table_notes
+from hil.reports.studies.comparison import corrected_text, published_text, table_notes
 from hil.reports.studies.declaration import Row, Study
 from hil.reports.studies.document import NONE, NOT_MEASURED, Table, number, percent
 from hil.reports.studies.esp32_tcpip.rates import (
@@ -113,42 +109,21 @@ def drift_warnings(_study: Study, run: BoardRun) -> tuple[str, ...]:
 
 
 def overhead_table(study: Study, run: BoardRun) -> Table:
-    """Return the headers by the published formula, by the right ones, and as the capture counts them."""
+    """Return the headers as published, as they should have been, and as the capture counts them."""
     published = study.table("overhead")
     lines: list[Figures] = []
     notes = table_notes(published)
     for row in published.rows:
         captured = _captured_overhead(row, run)
-        line = {
-            "label": row.label,
-            "published": row.published,
-            "shown": published_text(row),
-            **_formulas(row),
-        }
-        line |= {"captured": captured, "counted": NOT_MEASURED if captured is None else f"{captured:,.0f}"}
+        line = {"label": row.label, "published": row.published, "shown": published_text(row)}
+        line |= {"corrected": row.corrected, "right": corrected_text(row), "captured": captured}
+        line["counted"] = NOT_MEASURED if captured is None else f"{captured:,.0f}"
         lines.append(line | (_segments(row, run) if captured is not None else {}))
         notes.append(f"{row.label}: {row.formula}; {row.why}.")
         if captured is None and row.ours:
             missing = "its capture holds no counts" if run.select(row.ours) else run.why_missing(row.ours)
             notes.append(f"{row.label} was not counted: {missing}.")
     return published_table(study, "overhead", published, lines, notes)
-
-
-def _formulas(row: Row) -> Mapping[str, int | None]:
-    """Return the bytes of headers by the published formula, by the right one, and that with timestamps.
-
-    None each where the row's case does not say how much data goes in packets of which size.
-    """
-    case = row.ours.case if row.ours else {}
-    data_bytes, amount_bytes = (case.get(name, (0,))[0] for name in ("peer_mss_bytes", "amount_bytes"))
-    if not isinstance(data_bytes, int) or not isinstance(amount_bytes, int) or data_bytes <= TIMESTAMPS_BYTES:
-        return {"published_formula": None, "corrected": None, "with_timestamps": None}
-    packet_bytes = data_bytes + HEADERS_BYTES
-    return {
-        "published_formula": published_overhead_bytes(amount_bytes, packet_bytes),
-        "corrected": overhead_bytes(amount_bytes, packet_bytes),
-        "with_timestamps": overhead_bytes(amount_bytes, packet_bytes, timestamps=True),
-    }
 
 
 def _captured_overhead(row: Row, run: BoardRun) -> float | None:
@@ -172,24 +147,3 @@ def _segments(row: Row, run: BoardRun) -> Figures:
 def _mean_bytes(mean: float) -> str:
     """Write a mean of bytes; whole where it is, for that is a size."""
     return f"{mean:,.0f}" if mean == int(mean) else number(mean)
-
-
-HEADERS_BYTES = 40  # IPv4 and TCP without options
-TIMESTAMPS_BYTES = 12  # the TCP option, padded
-
-
-def published_overhead_bytes(amount_bytes: int, packet_bytes: int) -> int:
-    """ceil(N / P) · 40 − 40: takes a packet for N's payload, and leaves one packet's headers out."""
-    return -(-amount_bytes // packet_bytes) * HEADERS_BYTES - HEADERS_BYTES
-
-
-def overhead_bytes(amount_bytes: int, packet_bytes: int, *, timestamps: bool = False) -> int:
-    """40 · ceil(N / (P − 40)), plus 12 a segment with TCP timestamps, which take their room from the payload.
-
-    Raises ValueError: the packet holds no payload.
-    """
-    options = TIMESTAMPS_BYTES if timestamps else 0
-    payload = packet_bytes - HEADERS_BYTES - options
-    if payload <= 0:
-        raise ValueError(f"a packet of {packet_bytes} bytes holds no payload")
-    return -(-amount_bytes // payload) * (HEADERS_BYTES + options)
