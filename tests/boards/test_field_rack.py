@@ -76,9 +76,15 @@ def test_one_port_by_two_names_is_told_by_line(tmp_path: Path, one: str, other: 
 def test_an_option_of_a_network_port_is_taken_everywhere(tmp_path: Path) -> None:
     """`?ign_set_control` is pyserial's; labgrid, which adds its own, gets host and port."""
     rack = read(tmp_path, 'serial: "rfc2217://lab:4000?ign_set_control"')
-    assert rack.boards[0].serial.endswith("?ign_set_control")
+    assert rack.boards[0].stock_serial == "rfc2217://lab:4000?ign_set_control"
     port = YAML(typ="safe").load(exporter_config(rack, {}))["b0"]["NetworkSerialPort"]
     assert (port["host"], port["port"], port["protocol"]) == ("lab", 4000, "rfc2217")
+
+
+def test_a_port_of_another_host_is_opened_by_the_fast_client(tmp_path: Path) -> None:
+    """The documented form, too: pyserial's own client polls, and loses the first lines of a boot."""
+    boards = read(tmp_path, "serial: rfc2217://lab:4000", "serial: fastrfc2217://lab:4001").boards
+    assert [board.serial for board in boards] == ["fastrfc2217://lab:4000", "fastrfc2217://lab:4001"]
 
 
 def test_a_folder_is_no_port(tmp_path: Path) -> None:

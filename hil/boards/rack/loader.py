@@ -368,7 +368,8 @@ def _read_port(node: Node) -> str:
     if problem := problem_of_port(serial):
         next_step = "`ls -l /dev/serial/by-id /dev/serial/by-path` lists the ports of this host."
         raise node.error("serial", problem, next_step=next_step)
-    return serial
+    # pyserial's own client polls: it takes minutes to flash, and loses what a board says at its boot
+    return serial.replace(_STOCK, _FAST, 1) if serial.startswith(_STOCK) else serial
 
 
 def _read_usb(node: Node) -> str:
