@@ -78,6 +78,12 @@ def console_board(board_id: str, rack: Path, out: Path) -> None:
     """Talk to a board (Ctrl-] ends it). Type `help` and Enter."""
     with _leased(rack, out, board_id) as leased:
         board = _with_port(leased, rack, out)
+        if not sys.stdin.isatty():
+            raise ConfigError(
+                f"the console of board {board.id} needs a terminal, and stdin is none.",
+                next_step="run it in a terminal, by ssh with -t; what a board says in a run is in "
+                "OUT/RUN/console.",
+            )
         argv = [sys.executable, "-m", "serial.tools.miniterm", "--raw", "--eol", "LF"]
         status = subprocess.run([*argv, board.stock_serial, str(board.baud)], check=False).returncode
         if status:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -209,6 +210,15 @@ def test_what_a_command_needs_is_said(files: Lab, command: str, code: int, words
     done = here(files, *command.format(rack=files.rack, out=files.out).split())
     assert done.returncode == code
     assert [word for word in words if word not in done.stdout] == [], done.stdout
+
+
+def test_a_console_without_a_terminal_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exit 2 and the way out, in the place of a serial monitor's traceback."""
+    lab = make_lab(tmp_path, 1, ports=free_ports(1))
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    done = here(lab, "board", "console", "b1", "--rack", str(lab.rack), "--out", str(lab.out))
+    assert done.returncode == 2
+    assert "the console of board b1 needs a terminal" in done.stdout
 
 
 def test_plan_says_when_a_comparison_is_judged(files: Lab) -> None:
