@@ -107,6 +107,12 @@ def test_a_chips_build_is_refused_on_a_virtual_board(tmp_path: Path, monkeypatch
         find_builds(tmp_path / "build", [PRODUCT], no_word)
 
 
+def test_a_virtual_boards_build_is_refused_on_a_chip(product: Path) -> None:
+    """No chip executes its program; said before it is flashed, by `hil run` and `hil board flash`."""
+    with pytest.raises(ConfigError, match=r"is a build for a virtual board \(virtual-esp32\), not for esp32"):
+        find_builds(product, [Image("esp32", product=True)], no_word)
+
+
 def test_the_other_build_of_a_comparison_is_looked_at_as_well(product: Path, virtual_firmware: Path) -> None:
     """--base with a build that is of no image of the run: exit 2, and no board is written."""
     own = find_builds(virtual_firmware, [OWN], no_word)
