@@ -23,12 +23,12 @@ import functools
 import io
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.nodes import MappingNode, ScalarNode
+from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 from ruamel.yaml.nodes import Node as YamlNode
 
 from hil.base import yamlnodes, yamlvalue
@@ -100,6 +100,36 @@ class Node:
                 raise self.error(key, f"unknown key {key!r} in {self.name}{hint} {known}")
         for section in self._sections:
             section.finish()
+
+    def require(self, keys: Mapping[str, Sequence[str]]) -> None:
+        """Raise one ConfigError for all keys that are missing, where that is more than one.
+
+        ``keys`` has the top's own keys under "", and those of a section, or of each item of a list, under the
+        section's. Looking does not count as asking.
+        """
+        parts = [(self, keys[""])]
+        parts += [(part, wanted) for key, wanted in keys.items() for part in self._parts(key)]
+        found = [(part, [key for key in wanted if key not in part]) for part, wanted in parts]
+        if sum(len(missing) for _, missing in found) > 1:
+            told = [
+                f"{part.where()}: {part.name} has no {', no '.join(map(repr, missing))}"
+                for part, missing in found
+                if missing
+            ]
+            raise ConfigError(f"{'; '.join(told)}.", next_step="add these keys; each is required.")
+
+    def _parts(self, key: str) -> list[Node]:
+        """Return the section of this name, or the items of the list; they are not taken."""
+        value = self._values.get(key)
+        if value is None:
+            return []
+        if not isinstance(value.node, SequenceNode):
+            return [Node(Value(value.label, value.node, repr(key), line=value.line))]
+        items = enumerate(value.items(), start=1)
+        return [
+            Node(Value(value.label, item.node, _own_name(item, _noun(key), number), line=item.line))
+            for number, item in items
+        ]
 
     def text(self, key: str, *, default: Default | Required = REQUIRED, empty: bool = False) -> str | Default:
         """Take a text that is not empty; ``empty`` allows ''."""

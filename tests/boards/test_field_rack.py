@@ -87,6 +87,19 @@ def test_a_port_of_another_host_is_opened_by_the_fast_client(tmp_path: Path) -> 
     assert [board.serial for board in boards] == ["fastrfc2217://lab:4000", "fastrfc2217://lab:4001"]
 
 
+def test_all_missing_keys_are_told_at_once(tmp_path: Path) -> None:
+    """Each with its line, in one sentence: a file is not mended key by key."""
+    path = tmp_path / "rack.yaml"
+    path.write_text("schema: 1\nname: lab\nhost: {interface: eth0}\nboards:\n  - serial: /dev/ttyUSB0\n")
+    with pytest.raises(ConfigError) as caught:
+        load_rack(path)
+    told = caught.value.sentence.replace(str(path), "rack.yaml")
+    assert told == (
+        "rack.yaml:1: the file has no 'access_point'; rack.yaml:3: 'host' has no 'address'; "
+        "rack.yaml:5: board 1 has no 'id', no 'kind', no 'target'."
+    )
+
+
 def test_a_folder_is_no_port(tmp_path: Path) -> None:
     """`hil rack check` says so, where it is there and may be read and written."""
     rack = read(tmp_path, f'serial: "{tmp_path}"')

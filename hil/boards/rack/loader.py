@@ -205,6 +205,12 @@ def _lacks(board: Board, wanted: set[str], target: str, labels: Sequence[str]) -
 
 
 SCHEMA_VERSION = 1
+_REQUIRED = {
+    "": ("name", "host", "access_point", "boards"),
+    "host": ("interface", "address"),
+    "access_point": ("type",),
+    "boards": ("id", "kind", "target"),
+}
 
 _A: Mapping[Kind, str] = {"physical": "a physical", "emulated": "an emulated", "virtual": "a virtual"}
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
@@ -218,6 +224,8 @@ def load_rack(path: Path, *, unleased: bool = False) -> Rack:
     """
     root = load(path)
     root.schema(SCHEMA_VERSION)
+    if "places" not in root:
+        root.require(_REQUIRED)
     if not (unleased and is_unleased(root)):
         check_leased(root)
     boards = () if unleased and is_unleased(root) else _read_boards(root)
