@@ -24,7 +24,7 @@ from hil.boards.places.settings import rack_with_places
 from hil.boards.power import VirtualSwitch, switch_power
 from hil.boards.quarantine import describe, folder_of, put, read_quarantine, release, way_out
 from hil.boards.rack import Board, Rack, load_rack
-from hil.cli.options import out_option, rack_option
+from hil.cli.options import board_argument, out_option, rack_option
 from hil.model import Quarantine
 from hil.run.builds import image_in
 from hil.store.run_info import utc_now
@@ -37,7 +37,7 @@ def command() -> None:
 
 
 @command.command("flash")
-@click.argument("board_id", metavar="BOARD")
+@board_argument
 @click.option(
     "--firmware",
     type=click.Path(path_type=Path),
@@ -58,7 +58,7 @@ def flash_board(board_id: str, firmware: Path | None, rack: Path, out: Path) -> 
 
 
 @command.command("power")
-@click.argument("board_id", metavar="BOARD")
+@board_argument
 @click.argument("action", type=click.Choice(["on", "off", "cycle"]))
 @rack_option
 @out_option
@@ -71,7 +71,7 @@ def power_board(board_id: str, action: str, rack: Path, out: Path) -> None:
 
 
 @command.command("console")
-@click.argument("board_id", metavar="BOARD")
+@board_argument
 @rack_option
 @out_option
 def console_board(board_id: str, rack: Path, out: Path) -> None:
@@ -94,7 +94,7 @@ def console_board(board_id: str, rack: Path, out: Path) -> None:
 
 
 @command.command("quarantine")
-@click.argument("board_id", metavar="BOARD")
+@board_argument
 @click.option("--why", required=True, metavar="TEXT", help="Why, for those who find it missing.")
 @rack_option
 @out_option
@@ -112,7 +112,7 @@ def quarantine_board(board_id: str, why: str, rack: Path, out: Path) -> None:
 
 
 @command.command("release")
-@click.argument("board_id", metavar="BOARD")
+@board_argument
 @rack_option
 @out_option
 def release_board(board_id: str, rack: Path, out: Path) -> None:

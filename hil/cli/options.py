@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import click
 
+from hil.cli import completion
 from hil.history import default_history
 from hil.run.options import DEFAULT_OUT as DEFAULT_OUT
 from hil.run.options import DEFAULT_RACK as DEFAULT_RACK
@@ -21,6 +22,7 @@ from hil.run.options import Command, Row, rows_of
 F = TypeVar("F", bound=Callable[..., Any])
 
 FOLDER = click.Path(path_type=Path, file_okay=False)
+_COMPLETED = {"boards": completion.boards, "suite": completion.suites}
 
 
 def run_options(command: Command, *only: str) -> Callable[[F], F]:
@@ -41,7 +43,8 @@ def _option(row: Row, command: Command) -> Callable[[F], F]:
     more |= {"metavar": facts.metavar} if facts.metavar else {}
     return click.option(
         row.flag(), row.name, type=_type(row), is_flag=row.kind is bool, multiple=row.is_repeatable,
-        default=row.default_of(command), help=row.help_of(command), **more,
+        default=row.default_of(command), help=row.help_of(command), shell_complete=_COMPLETED.get(row.name),
+        **more,
     )  # fmt: skip
 
 
@@ -58,6 +61,7 @@ def _type(row: Row) -> Any:
 rack_option = run_options("run", "rack")
 out_option = run_options("run", "out")
 boards_option = run_options("run", "boards")
+board_argument = click.argument("board_id", metavar="BOARD", shell_complete=completion.boards)
 
 
 def ci_folder() -> Path:

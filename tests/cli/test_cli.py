@@ -17,6 +17,7 @@ from subprocess import CompletedProcess
 
 import click
 import pytest
+from click.shell_completion import BashComplete
 
 from hil.base.errors import ExitCode
 from hil.boards.lease import PHYSICAL_LOCK_DIR
@@ -210,6 +211,23 @@ def test_what_a_command_needs_is_said(files: Lab, command: str, code: int, words
     done = here(files, *command.format(rack=files.rack, out=files.out).split())
     assert done.returncode == code
     assert [word for word in words if word not in done.stdout] == [], done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "begun", "found"),
+    [
+        ("board flash --rack {rack}", "b", ["b1", "b2"]),
+        ("run --rack {rack} --board", "", ["b1", "b2"]),
+        ("run --rack {out}/none.yaml --board", "", []),
+        ("run --thresholds {thresholds} --suite", "n", ["nightly"]),
+        ("compare --suite", "qui", ["quick"]),
+    ],
+)
+def test_a_shell_completes_boards_and_suites(files: Lab, words: str, begun: str, found: list[str]) -> None:
+    """Those of the rack file and the folder of limits that the line names; of a wrong file none."""
+    places = {"rack": files.rack, "out": files.out, "thresholds": files.folder / "thresholds"}
+    complete = BashComplete(app, {}, "hil", "_HIL_COMPLETE").get_completions
+    assert [one.value for one in complete(words.format(**places).split(), begun)] == found
 
 
 def test_a_console_without_a_terminal_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
