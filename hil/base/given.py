@@ -40,6 +40,12 @@ class Given:
     console: Sequence[str] = ()
     mdns: str = ""
 
+    @property
+    def is_credentials(self) -> bool:
+        """Whether the firmware is told the network's name or password."""
+        texts = " ".join(map(str, (*self.nvs.values(), *self.console)))
+        return not {"ssid", "password"}.isdisjoint(_WORD.findall(texts))
+
 
 def read_given(table: object, where: str) -> Given:
     """Read the table [given] of hil.toml. Raises ConfigError: an unknown key or word, another type."""

@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Passwords by the name of a variable: of the environment, or of a file that no other program gets to see.
 
-On a rack's runner they are in the file, so that a job's environment, and what prints it, has none.
+On a rack's runner they are in the file that HIL_SECRETS names, so that a job's environment, and what prints
+it, has none. On a desk they are in a file of the user's own, one for each project.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
-from hil.base.errors import ConfigError
+from hil.base.errors import ConfigError, RigError
+from hil.base.paths import PROJECT_ROOT
 from hil.base.yamlfile import Node
 
 FILE_VARIABLE = "HIL_SECRETS"
@@ -18,23 +22,54 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def secret(name: str) -> str:
-    """Return a variable of the environment, else of the file that HIL_SECRETS names; "" without.
+    """Return a variable of the environment, else of the file that HIL_SECRETS names, else of kept_file().
 
-    Raises ConfigError: this user may not read the file, or it is no text.
+    It is "" without. Raises ConfigError: this user may not read the file, or it is no text.
     """
-    path = os.environ.get(FILE_VARIABLE, "")
-    if not name or os.environ.get(name) or not path:
+    if not name or os.environ.get(name):
         return os.environ.get(name, "")
+    named = os.environ.get(FILE_VARIABLE, "")
+    return (named and _read(Path(named)).get(name, "")) or _read(kept_file()).get(name, "")
+
+
+def kept_file() -> Path:
+    """Return the file of this user's own that holds what the project's rack file leaves out."""
+    home = Path(os.environ.get("HOME", "/"))
+    folder = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config", "hil")
+    key = hashlib.sha256(os.fsencode(PROJECT_ROOT)).hexdigest()[:8]
+    return folder / f"{PROJECT_ROOT.name or 'root'}-{key}.env"
+
+
+def keep(values: Mapping[str, str]) -> Path:
+    """Write variables into kept_file(), which no other user may read; return it. Raises RigError."""
+    path = kept_file()
+    text = "".join(f'{name}="{value}"\n' for name, value in {**_read(path), **values}.items())
+    fresh = path.with_suffix(".new")
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            os.fchmod(file.fileno(), 0o600)
+            file.write(text)
+        fresh.replace(path)
+    except OSError as error:
+        raise RigError(
+            f"{path} cannot be written: {error.strerror}.",
+            next_step=f"name another folder in XDG_CONFIG_HOME, or export {' and '.join(values)}.",
+        ) from error
+    return path
+
+
+def _read(path: Path) -> dict[str, str]:
+    try:
+        text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        return ""
+        return {}
     except (OSError, ValueError) as error:
         raise ConfigError(
-            f"{path}, which {FILE_VARIABLE} names, cannot be read: {error}.",
+            f"the file of passwords {path} cannot be read: {error}.",
             next_step="write lines NAME=VALUE into it, and let the group of the user that runs hil read it.",
         ) from error
-    return next((value for key, value in _lines(text, path) if key == name), "")
+    return dict(_lines(text, str(path)))
 
 
 def _lines(text: str, path: str) -> list[tuple[str, str]]:

@@ -86,13 +86,15 @@ class ExternalAccessPoint:
 
 @dataclass(frozen=True)
 class NoAccessPoint:
-    """A rack of boards on cables."""
+    """A rack of boards on cables (``wired``), or a run whose boards are told no network (``none``)."""
+
+    type: str = "wired"
 
     def credentials(self) -> Mapping[str, str]:
         return {}
 
     def environment(self) -> Mapping[str, int | str]:
-        return {"type": "wired"}
+        return {"type": self.type}
 
     def network(self) -> tuple[str, str]:
         return "", ""
@@ -104,6 +106,12 @@ RackAccessPoint = VirtualAccessPoint | ExternalAccessPoint | NoAccessPoint
 def external_access_point(settings: AccessPoint) -> ExternalAccessPoint:
     """Read the password from the environment variable or the file. Raises ConfigError."""
     ssid = settings.ssid
+    if not ssid:
+        raise ConfigError(
+            f"The access point's name is not in the environment variable {settings.ssid_env}.",
+            next_step=f"{way_out(settings.ssid_env)}, and {settings.psk_env or settings.psk_file}; at a "
+            "terminal hil run --port PORT asks for both, once.",
+        )
     psk = _from_environment(settings.psk_env) if settings.psk_env else ""
     if settings.psk_file:
         psk = _from_file(Path(settings.psk_file))
@@ -248,9 +256,9 @@ def _start(
 
 def check_access_point(settings: AccessPoint) -> list[Finding]:
     """Look whether a run could have the access point: password, programs, rights, radio, who holds it now."""
-    if not settings.ssid:
+    if settings.type == "wired":
         return []
-    subject = f"access point {settings.ssid}"
+    subject = f"access point {settings.ssid or settings.ssid_env}"
     password = _check_password(subject, settings)
     if not settings.is_driven:
         return [password]

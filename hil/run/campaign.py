@@ -51,6 +51,12 @@ class Campaign:
     probes: Mapping[str, Probe] = field(default_factory=dict)
     given: Given = field(default_factory=Given)  # what tells a team's firmware where the rack is
 
+    @property
+    def joins_network(self) -> bool:
+        """Whether boards are told a network: where they run hil's agent, or a product that is given one."""
+        benches = {case.bench for plan in self.plan.boards for case in plan.cases}
+        return self.given.is_credentials or not benches <= self.probes.keys()
+
 
 def bench_stems(folders: Sequence[Path]) -> list[str]:
     """Return the benches that have a test file. Raises ConfigError where two folders have one of a name."""

@@ -51,6 +51,22 @@ def test_a_password_file_that_no_run_can_use_is_found_by_the_check(
         external_access_point(point)
 
 
+def test_a_networks_name_may_stay_out_of_the_rack_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`ssid_env`, as `psk_env`: the file is read without the variable, and a run and the check name both."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    for name in ("DESK_SSID", "DESK_PSK"):
+        monkeypatch.delenv(name, raising=False)
+    words = "type: external, ssid_env: DESK_SSID, psk_env: DESK_PSK"
+    with pytest.raises(ConfigError, match=r"variable DESK_SSID.* Next: export DESK_SSID=…, and DESK_PSK;"):
+        external_access_point(read(tmp_path, words))
+    assert not check_access_point(read(tmp_path, words))[0].ok
+    monkeypatch.setenv("DESK_SSID", "lab")
+    monkeypatch.setenv("DESK_PSK", "12345678")
+    assert external_access_point(read(tmp_path, words)).credentials() == {"ssid": "lab", "psk": "12345678"}
+
+
 def test_a_password_file_below_home_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The check and the run follow the same ~."""
     monkeypatch.setenv("HOME", str(tmp_path))

@@ -95,7 +95,7 @@ class Played:
     def pytest_sessionstart(self) -> None:
         measure = sys.modules["hil.fixtures.measure"]
         played: Mapping[str, object] = {
-            "read_access_point": lambda *_arguments: None,
+            "read_access_point": lambda *_arguments, **_options: None,
             "find_builds": lambda _firmware, images, _say: dict.fromkeys(
                 images, Firmware(Path("build"), "ab" * 32)
             ),

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from hil.base.errors import RigError
+from hil.base.errors import ConfigError, RigError
+from hil.base.given import Given
 from hil.boards.rack import load_rack
 from hil.boards.rack.access_point import AccessPoint, Commands
 from hil.boards.rack.network import Network
@@ -18,6 +19,7 @@ from hil.model import Case
 from hil.network.access_point import CommandedAccessPoint, ExternalAccessPoint, VirtualAccessPoint
 from hil.network.peers.gateway.companion import GatewayCompanion
 from hil.network.process import LocalSpawner
+from hil.run.campaign import Campaign
 from hil.run.network import HostSide, RunNetwork, read_access_point, start_network
 from hil.run.options import RunOptions
 from hil.run.run_air import RunAir
@@ -158,6 +160,35 @@ def test_a_run_makes_its_access_point_and_gives_it_back(
     with pytest.raises(RigError, match=r"192\.0\.2\.1"):
         start_network(campaign, tmp_path / "third", read_access_point(rack, ""))
     assert log.read_text().split() == ["up", "down"] * 2
+
+
+@pytest.mark.parametrize(
+    ("bench", "given", "joins"),
+    [
+        ("boot", Given(), False),
+        ("boot", Given({"mqtt.uri": "mqtt://{broker_host}"}, ("hello",)), False),
+        ("boot", Given({"wifi.ssid": "{ssid}"}), True),
+        ("boot", Given(console=("join {password}",)), True),
+        ("publish", Given(), True),
+    ],
+)
+def test_who_is_told_no_network_needs_no_password(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bench: str, given: Given, joins: bool
+) -> None:
+    """A probe of a console asks for no Wi-Fi; a product that is given one does, and so does hil's agent."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.delenv("PSK", raising=False)
+    plan: Any = SimpleNamespace(boards=[SimpleNamespace(cases=[Case(bench, {})])])
+    probes: Any = {"boot": None}
+    campaign = Campaign(RunOptions(), RACK, {}, plan, "", probes=probes, given=given)
+    assert campaign.joins_network == joins
+    wifi = replace(RACK, access_point=AccessPoint("external", ssid="lab", psk_env="PSK"))
+    if joins:
+        with pytest.raises(ConfigError, match="PSK"):
+            read_access_point(wifi, "", joined=campaign.joins_network)
+    else:
+        point = read_access_point(wifi, "", joined=campaign.joins_network)
+        assert point.environment() == {"type": "none"}
 
 
 @pytest.mark.parametrize("named", ["", "ap0"])

@@ -124,7 +124,9 @@ def _own_build(build_dir: Path, image: Image) -> Firmware:
     sha256 = image_sha256(build_dir)
     is_virtual = image.target.startswith(VIRTUAL_PREFIX)
     if _has_program(app_image(build_dir)) != is_virtual:
-        other = f"a chip ({chip.target})" if is_virtual else f"a virtual board ({VIRTUAL_PREFIX}{chip.target})"
+        other = (
+            f"a chip ({chip.target})" if is_virtual else f"a virtual board ({VIRTUAL_PREFIX}{chip.target})"
+        )
         raise _other_image(build_dir, other, image)
     return Firmware(build_dir, sha256)
 

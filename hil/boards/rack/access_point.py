@@ -9,7 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 
-from hil.base.secret import read_variable
+from hil.base.secret import read_variable, secret
 from hil.base.yamlfile import Node
 from hil.boards.rack.noise import NoiseSettings, read_noise
 
@@ -91,7 +91,8 @@ class AccessPoint:
     """``virtual``: an air profile, its seed, the simulated noise if any, and the network's name and password
     ("": any name, any password). ``hostapd``: a radio of the host, ``interface``;
     ``external``: somebody else's, perhaps with commands. Both have an SSID and a place where the password
-    comes from. ``wired``: there is none, every board has a cable.
+    comes from; where the variable ``ssid_env`` is to hold the SSID and does not, it is "".
+    ``wired``: there is none, every board has a cable.
     ``shapes`` is what tc may change of its air, of SHAPES.
     """
 
@@ -99,6 +100,7 @@ class AccessPoint:
     profile: str = ""
     seed: int = 0
     ssid: str = ""
+    ssid_env: str = ""
     psk_env: str = ""
     psk_file: str = ""
     noise: NoiseSettings | None = None
@@ -135,9 +137,11 @@ def read_access_point(node: Node, boards: Collection[str], host_address: str) ->
     if point_type == "wired":
         dhcp = _read_dhcp(node.section("dhcp", default=None), boards, host_address)
         return AccessPoint("wired", dhcp=dhcp, shapes=_read_shapes(node))
+    ssid_env = read_variable(node, "ssid_env")
     point = AccessPoint(
         type=point_type,
-        ssid=_checked_ssid(node, node.text("ssid")),
+        ssid=_checked_ssid(node, secret(ssid_env) if ssid_env else node.text("ssid")),
+        ssid_env=ssid_env,
         psk_env=read_variable(node, "psk_env"),
         psk_file=node.text("psk_file", default=""),
         interface=_read_interface(node) if point_type == "hostapd" else "",
