@@ -36,7 +36,7 @@ COMMANDS = {
     "history": "boot values of earlier runs: add, show, import, export, fetch, push",
     "changes": "change points over the nights: since when, and whose doing",
     "rack": "look at a rack: check, status, health, qualify",
-    "board": "one board: flash, power, console, quarantine, release",
+    "board": "one board: scan, flash, power, console, quarantine, release",
     "virtual": "keep a virtual rack up, for esptool and serial monitors",
     "exporter": "boards of a rack for a labgrid exporter, as its configuration",
     "runner": "a rack's host as a runner: its files, and registrations for it",

@@ -6,25 +6,33 @@ from __future__ import annotations
 import getpass
 import os
 import secrets
+import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
-from hil.base.errors import ConfigError, RigError
+from hil.base.errors import ConfigError, HilError, RigError
+from hil.base.untrusted import terminal_page
 from hil.boards.firmware.build import BUILD_ROOT
 from hil.boards.firmware.build_folder import Image
 from hil.boards.firmware.selection import find_firmware
 from hil.boards.flash import flash
+from hil.boards.flash.identify import Identity
 from hil.boards.lease import lease_boards, lock_dir
 from hil.boards.places.settings import rack_with_places
+from hil.boards.ports import Owner, Port, entry_of, named, owners, ports_here, who_answers
 from hil.boards.power import VirtualSwitch, switch_power
 from hil.boards.quarantine import describe, folder_of, put, read_quarantine, release, way_out
 from hil.boards.rack import Board, Rack, load_rack
-from hil.cli.options import board_argument, out_option, rack_option
+from hil.boards.serial_url import port_at
+from hil.cli.options import aligned, board_argument, out_option, rack_option
+from hil.cli.status import HOST_RACKS
 from hil.model import Quarantine
 from hil.run.builds import image_in
 from hil.store.run_info import utc_now
@@ -123,6 +131,62 @@ def release_board(board_id: str, rack: Path, out: Path) -> None:
         loaded.board(board_id)
     found = release(folder, board_id)
     click.echo(f"{board_id}: {'released; it was ' + describe(found) if found else 'was in no quarantine'}")
+
+
+@command.command("scan")
+@click.argument("ports", metavar="[PORT]...", nargs=-1)
+@rack_option
+def scan_ports(ports: tuple[str, ...], rack: Path) -> None:
+    """List the serial ports of this host, or those named: what answers, whose it is, the line to paste.
+
+    It resets each board that it asks. A port that a rack file names, a run has leased or another program has
+    open is left alone.
+    """
+    found = [named(address) for address in ports] or ports_here()
+    if not found:
+        raise RigError(
+            "this host has no serial port.",
+            next_step="plug a board in, by a cable that carries data; "
+            "hil board scan rfc2217://HOST:PORT asks a port of another host.",
+        )
+    owned = owners([rack, *sorted(HOST_RACKS.glob("*.yaml"))])
+    with ThreadPoolExecutor(len(found)) as pool:
+        answers = list(pool.map(lambda port: _answer(port, owned), found))
+    for line in scanned(found, answers):
+        click.echo(terminal_page(line))  # a device names itself
+
+
+def _answer(port: Port, owned: Mapping[str, Owner]) -> Identity | str:
+    """Return who is at a port, or why nobody was asked or nothing answers."""
+    if owner := owned.get(port_at(port.address)):
+        return owner.describe()
+    try:
+        return who_answers(port)
+    except HilError as error:
+        return str(error)
+
+
+def scanned(ports: Sequence[Port], answers: Sequence[Identity | str]) -> list[str]:
+    """Return a line for each port; of boards that no rack file names those to paste."""
+    rows = [
+        (port.address, one.chip, one.mac, one.size, port.device, "in no rack file")
+        if isinstance(one, Identity)
+        else (port.address, "-", "", "", port.device, one)
+        for port, one in zip(ports, answers, strict=True)
+    ]
+    return [*aligned(rows), *_to_paste(list(zip(ports, answers, strict=True)))]
+
+
+def _to_paste(found: Sequence[tuple[Port, Identity | str]]) -> Iterator[str]:
+    """Yield the command that measures the first board which no rack file names, and an entry of each."""
+    counted: Counter[str] = Counter()
+    for port, one in found:
+        if isinstance(one, str):
+            continue
+        if not counted:
+            yield from ("", f"Measure it: hil run --port {shlex.quote(port.address)}", "Or, in a rack file:")
+        counted[one.chip] += 1
+        yield entry_of(port, one, f"{one.chip}-{counted[one.chip]}")
 
 
 def _user() -> str:

@@ -23,25 +23,32 @@ _NO_PORT = re.compile(r"[Cc]ould not open|No such file or directory|Connection r
 
 @dataclass(frozen=True)
 class Identity:
-    """``flash`` is the flash chip's id, manufacturer and device, as in "ef 4016"; "" where it is not told."""
+    """``flash`` is the flash chip's id, manufacturer and device, as in "ef 4016", ``size`` its size, as in
+    "4 MB"; both are "" where they are not told."""
 
     chip: str
     mac: str
     flash: str
+    size: str = ""
 
 
 def identify(board: Board) -> Identity:
-    """Ask the board on a port who it is, whatever the rack file says of it; it is reset.
+    """Ask a board who it is, whatever the rack file says of it; it is reset. Raises RigError as ask()."""
+    return ask(board.serial, f"board {board.id} on {board.serial}")
+
+
+def ask(serial: str, who: str) -> Identity:
+    """Ask ``who`` is at a port which board it is; it is reset.
 
     Raises:
         NoAnswerError: its boot loader does not answer.
         RigError: its port cannot be opened, or another program has it.
     """
-    module = "hil.boards.serial_url.esptool" if board.serial.startswith(OWN) else "esptool"
-    argv = [sys.executable, "-m", module, "--port", board.serial, "--no-stub"]
+    module = "hil.boards.serial_url.esptool" if serial.startswith(OWN) else "esptool"
+    argv = [sys.executable, "-m", module, "--port", serial, "--no-stub"]
     argv += ["--connect-attempts", str(CONNECT_ATTEMPTS), "flash-id"]
     said = _run(argv)
-    attempt = f"asking board {board.id} on {board.serial} who it is failed"
+    attempt = f"asking {who} who it is failed"
     if said is None:
         raise NoAnswerError(f"{attempt}: its port took no end within {TIMEOUT_S:g} s.", next_step=_LOOK)
     identity = identity_in(said)
@@ -57,7 +64,7 @@ def identify(board: Board) -> Identity:
     raise NoAnswerError(f"{attempt}: its boot loader does not answer ({cause}).", next_step=_LOOK)
 
 
-_LOOK = "check its supply and cable, and 'serial' in the rack file."
+_LOOK = "check its supply and cable, and that this is its port."
 
 
 def _run(argv: list[str]) -> str | None:
@@ -77,8 +84,9 @@ def identity_in(said: str) -> Identity | None:
         return None
     maker = re.search(r"^Manufacturer: (\w+)$", said, re.MULTILINE)
     device = re.search(r"^Device: (\w+)$", said, re.MULTILINE)
+    size = re.search(r"^Detected flash size: (\d+)(\w+)$", said, re.MULTILINE)
     flash = f"{maker[1]} {device[1]}" if maker and device else ""
-    return Identity(chip[1].lower().replace("-", ""), mac[1], flash)
+    return Identity(chip[1].lower().replace("-", ""), mac[1], flash, f"{size[1]} {size[2]}" if size else "")
 
 
 def check_identity(board: Board, found: Identity) -> None:

@@ -40,7 +40,7 @@ def check_rack(rack: Rack, lock_dir: Path, *, served: Mapping[str, int]) -> list
             continue
         if board.current:
             findings.append(check_meter(board))  # first, as it may be the board's supply
-        port = _check_port(board, served.get(board.id))
+        port = check_port(board, served.get(board.id))
         findings.append(port if board.is_process or not port.ok else _check_board(board, lock_dir, seen))
         findings += _check_power(board)
     return findings
@@ -128,7 +128,8 @@ _FIND_PORT = (
 )
 
 
-def _check_port(board: Board, served_port: int | None) -> Finding:
+def check_port(board: Board, served_port: int | None = None) -> Finding:
+    """Look whether a board's port is there and this user's to open; nothing is opened."""
     if board.is_process:
         return _check_virtual_port(board, served_port)
     if "://" in board.serial and not board.serial.startswith("usb://"):

@@ -25,7 +25,7 @@ from hil.boards.rack.access_point import AccessPoint, read_access_point
 from hil.boards.rack.current import Current, read_current
 from hil.boards.rack.network import WIFI, Network, read_network
 from hil.boards.rack.power import Power, read_hub, read_power
-from hil.boards.serial_url import port_at
+from hil.boards.serial_url import by_fast_client, port_at
 from hil.boards.serial_url import problem_of as problem_of_port
 from hil.boards.serial_url.usb import PATH, UsbPort, from_url
 from hil.model import IMPORTED, KINDS, UNREAL, Kind
@@ -376,8 +376,7 @@ def _read_port(node: Node) -> str:
     if problem := problem_of_port(serial):
         next_step = "`ls -l /dev/serial/by-id /dev/serial/by-path` lists the ports of this host."
         raise node.error("serial", problem, next_step=next_step)
-    # pyserial's own client polls: it takes minutes to flash, and loses what a board says at its boot
-    return serial.replace(_STOCK, _FAST, 1) if serial.startswith(_STOCK) else serial
+    return by_fast_client(serial)
 
 
 def _read_usb(node: Node) -> str:

@@ -28,6 +28,14 @@ def problem_of(address: str) -> str:
     return f"serial port {address!r} is neither a device file (/dev/…) nor rfc2217:// or socket://HOST:PORT."
 
 
+def by_fast_client(address: str) -> str:
+    """Return an address as this project opens it.
+
+    pyserial's own RFC 2217 client polls: it takes minutes to flash, and loses what a board says at its boot.
+    """
+    return f"fast{address}" if address.startswith("rfc2217://") else address
+
+
 def port_at(address: str) -> str:
     """Return the port that an address leads to. Links and options of one port give the same port."""
     network = NETWORK_PORT.fullmatch(address)
