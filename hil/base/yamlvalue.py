@@ -183,7 +183,7 @@ def as_scalars(value: Value) -> list[Scalar]:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return "; did you mean 'x'?" for the nearest known word, or "." where none is near."""
-    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.55)
     return f"; did you mean {near[0]!r}?" if near else "."
 
 

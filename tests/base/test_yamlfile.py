@@ -17,6 +17,7 @@ from ruamel.yaml.nodes import Node as YamlNode
 from hil.base.errors import ConfigError
 from hil.base.yamlfile import Node, load, loads
 from hil.base.yamlnodes import compose
+from hil.base.yamlvalue import did_you_mean
 
 RACK = """\
 name: virtual
@@ -242,3 +243,17 @@ def described(node: YamlNode | None) -> object:
             tuple(map(described, part)) if isinstance(part, tuple) else described(part) for part in parts
         ]
     return type(node).__name__, str(node.tag), parts, node.start_mark.line
+
+
+@pytest.mark.parametrize(
+    ("word", "known", "said"),
+    [
+        ("product", ["first", "reconnect"], "."),  # half of its letters in their order is no likeness
+        ("boot", ["cost", "publish"], "."),
+        ("quik", ["quick", "first"], "; did you mean 'quick'?"),
+        ("esp32", ["virtual-esp32"], "; did you mean 'virtual-esp32'?"),
+    ],
+)
+def test_only_a_word_that_is_near_is_suggested(word: str, known: list[str], said: str) -> None:
+    """A suggestion is what was mistyped; another word sends the reader elsewhere."""
+    assert did_you_mean(word, known) == said
