@@ -16,6 +16,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from hil.store import RunDirectory
+from hil.thresholds import load
 from tests.lab import ROOT, own_environment, run
 from tests.make_records import run_info
 
@@ -114,6 +115,16 @@ def test_the_guide_measures_the_node(project: Path) -> None:
     assert record["environment"]["peer"]["seen_at"] == "console"
     assert record["environment"]["device"]["panics_count"] == 0
     Draft202012Validator(json.loads(RECORD_SCHEMA.read_text())).validate(record)
+
+
+def test_the_guides_cases_fit_a_product_that_publishes_once_a_second(project: Path) -> None:
+    """A slow product is not at fault: each case lasts long enough for its rows at one a second."""
+    found = load("reading_ack", project / "hil" / "thresholds")
+    cases = [case.parameters for suite in found.suites.values() for case in suite]
+    assert cases
+    for case in cases:
+        wanted = {**{name: value.default for name, value in found.parameters.items()}, **case}
+        assert int(wanted["count"]) + int(wanted["warmup"]) + 30 < int(wanted["duration_s"])
 
 
 @pytest.mark.heavy
