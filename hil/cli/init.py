@@ -7,7 +7,7 @@ import datetime
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import click
@@ -22,22 +22,26 @@ from hil.base.project import read_project
 
 RACK = Path("hil") / "rack.yaml"
 WORKFLOW = Path(".github") / "workflows" / "hil.yml"
+IGNORED = Path(".gitignore")
 CALLED = ".github/workflows/measure.yml"
 _CALLED_AT = re.compile(r"([A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+)@([A-Za-z0-9_][A-Za-z0-9_./+-]*)")
 _BRANCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]*")
 _ASIDE = re.compile(r"sdkconfig(\.ci\b|.*\.old$)")
 _TARGET = re.compile(r"^CONFIG_IDF_TARGET=\"(\w+)\"$", re.MULTILINE)
-EXPLAINED = """\
-hil.toml                     marks this folder as the project; where its firmware is
-hil/rack.yaml                the boards: four virtual ones, until you name yours
-hil/benches/wake_up.c        a bench of your own: what the board does and records
-hil/benches/test_wake_up.py  what its samples must keep
-hil/thresholds/wake_up.yaml  its cases, metrics and limits; files here replace hil's own
-.github/workflows/hil.yml    measures each pull request on the virtual rack
-out/                         will hold runs and reports; add it to .gitignore
-hil doctor                   says what this machine lacks
-hil run --suite first        measures: your bench beside hil's, and judges
-hil report build             shows it; hil --help has the rest"""
+EXPLAINED = {
+    "hil.toml": "marks this folder as the project; where its firmware is",
+    "hil/rack.yaml": "the boards: four virtual ones, until you name yours",
+    "hil/benches/boot_time.probe.yaml": "a probe: which lines of your console are measured",
+    "hil/benches/test_boot_time.py": "what its rows must keep",
+    "hil/thresholds/boot_time.yaml": "its cases, metrics and limits",
+    ".github/workflows/hil.yml": "measures each pull request on the virtual rack",
+    ".gitignore": "leaves out/ to this machine: runs and reports",
+}
+NEXT = {
+    "hil doctor": "says what this machine lacks",
+    "hil run --suite product": "builds your firmware, measures and judges it",
+    "hil report build": "shows it; hil --help has the rest",
+}
 
 
 def find_firmware(root: Path) -> Path:
@@ -115,6 +119,14 @@ def default_branch(root: Path) -> str:
     return name if found.returncode == 0 and _BRANCH.fullmatch(name) else "main"
 
 
+def ignores_runs(root: Path) -> bool:
+    """Return whether git leaves out/ alone, or would, where ``root`` is in no repository yet."""
+    if try_git(root, "check-ignore", "--quiet", "out/run").returncode == 0:
+        return True
+    path = root / IGNORED
+    return path.is_file() and bool({"out", "out/", "/out", "/out/"} & set(path.read_text("utf-8").split()))
+
+
 def files_of(root: Path, firmware: Path, today: datetime.date, workflow: str) -> Mapping[Path, str]:
     """Return what is to be written, by its path; no workflow where it is not known what that would call."""
     top = top_of(root)
@@ -133,6 +145,8 @@ def files_of(root: Path, firmware: Path, today: datetime.date, workflow: str) ->
     found = {path.relative_to(INIT_FILES): _filled(path, words) for path in templates}
     called = {top / WORKFLOW: found.pop(WORKFLOW)}
     found[RACK] = (TOOL_RACKS / "virtual.yaml").read_text(encoding="utf-8")
+    if not (root / IGNORED).exists() and not ignores_runs(root):
+        found[IGNORED] = "out/\n"
     return {**{root / name: text for name, text in found.items()}, **(called if workflow else {})}
 
 
@@ -160,13 +174,14 @@ def _filled(path: Path, words: Mapping[str, str]) -> str:
 def command(folder: Path, workflow: str) -> None:
     """Make an ESP-IDF project one that hil measures.
 
-    Writes hil.toml, a virtual rack, a bench of your own with its limits below FOLDER (default: here), and a
-    workflow where its repository has them. A file that is there already is left as it is.
+    Writes hil.toml, a virtual rack and a probe of your firmware with its limits below FOLDER (default: here),
+    and a workflow where its repository has them. A file that is there already is left as it is.
     """
     root = folder.resolve()
     called = called_workflow(workflow)
     today = datetime.datetime.now(tz=datetime.UTC).date()
-    for path, text in files_of(root, find_firmware(root), today, called).items():
+    files = files_of(root, find_firmware(root), today, called)
+    for path, text in files.items():
         name = os.path.relpath(path, root)
         if path.exists():
             click.echo(f"kept    {name}, which was there")
@@ -180,9 +195,19 @@ def command(folder: Path, workflow: str) -> None:
             click.echo(f"left    {name}: {target} is no chip that hil knows ({', '.join(CHIPS)})")
     if not called:
         click.echo(_NO_WORKFLOW)
-    click.echo(f"\n{EXPLAINED}")
+    if not ignores_runs(root):
+        click.echo(_NOT_IGNORED)
+    click.echo(f"\n{explained(files)}")
 
 
+def explained(files: Iterable[Path]) -> str:
+    """Return a line for each of these files, and for each command that comes next."""
+    names = {name: EXPLAINED[name] for path in files for name in EXPLAINED if path.match(name)} | NEXT
+    width = max(map(len, names))
+    return "\n".join(f"{name:{width}}  {text}" for name, text in names.items())
+
+
+_NOT_IGNORED = f"left    {IGNORED}: it does not name out/, which holds runs. Next: echo out/ >>{IGNORED}"
 _NO_WORKFLOW = (
     f"left    {WORKFLOW}: this tool does not know which repository it is from. "
     "Next: hil init --workflow OWNER/REPO@REF."

@@ -20,6 +20,7 @@ from hil.ci.plan import COMPARED_TARGET, read_plan, write_plan
 from tests.ci.ci_rig import Repository
 from tests.in_process import hil
 from tests.lab import ROOT, own_environment
+from tests.team_bench import TEAM
 
 CMAKE = "include($ENV{IDF_PATH}/tools/cmake/project.cmake)\nproject(sensor)\n"
 TOML = 'schema = 1\n[firmware]\nfolder = "app"\ntargets = ["esp32", "esp32c3"]\n'
@@ -68,12 +69,7 @@ def test_each_mode_and_chip_is_a_leg(team: Repository) -> None:
 
 def test_the_products_own_image_is_built_where_probes_measure_it(team: Repository) -> None:
     """Its ESP-IDF project is named, and no image of hil's is where the suite has only probes."""
-    limits = (
-        (ROOT / "hil/data/init/hil/thresholds/wake_up.yaml")
-        .read_text()
-        .replace("bench: wake_up", "bench: ack")
-    )
-    limits = limits.replace("{today}", "2026-01-01").replace("{next_year}", "2036-01-01")
+    limits = (TEAM / "wake_up.yaml").read_text().replace("bench: wake_up", "bench: ack")
     team.commit({"node/hil/thresholds/ack.yaml": limits, "node/hil/benches/ack.probe.yaml": "schema: 1\n"})
     given = {"mode": "rack", "rack-label": "hil"}
     for suite, product, ticks_hz in (

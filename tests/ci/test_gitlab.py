@@ -20,6 +20,7 @@ from tests.ci.act import SEALED
 from tests.ci.elsewhere import commit_all
 from tests.ci.git_process import git
 from tests.lab import ROOT, make_lab, own_environment, write_suites
+from tests.team_bench import add_team_bench
 
 pytestmark = pytest.mark.slow
 
@@ -45,6 +46,7 @@ class Runner:
             capture_output=True,
             timeout=60,
         )
+        add_team_bench(self.project)
         (folder / "lab").mkdir()
         shutil.copy(make_lab(folder / "lab", 1).rack, self.project / "hil" / "rack.yaml")
         write_suites(self.project / "hil" / "thresholds", {**SEALED, "sections": "suites: {sealed: []}\n"})

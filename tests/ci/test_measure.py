@@ -27,6 +27,7 @@ from tests.ci.act import (
 from tests.ci.elsewhere import commit_all, seed_environment
 from tests.ci.git_process import git
 from tests.lab import ROOT, make_lab, own_environment, write_suites
+from tests.team_bench import add_team_bench
 from tests.whole.installed import generator_folder
 
 MEASURE = ROOT / ".github" / "workflows" / "measure.yml"
@@ -61,6 +62,7 @@ class Team:
         subprocess.run(
             argv, cwd=self.path, env=own_environment(), check=True, capture_output=True, timeout=60
         )
+        add_team_bench(self.path)
         (folder / "lab").mkdir()
         shutil.copy(make_lab(folder / "lab", 1).rack, self.path / "hil" / "rack.yaml")  # one board
         write_suites(self.path / "hil" / "thresholds", {**SEALED, "sections": "suites: {sealed: []}\n"})
@@ -102,7 +104,7 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> Team:
 
 @by_act
 def test_a_project_of_others_is_measured(team: Team) -> None:
-    """As `hil init` wrote it, with one bench: the wheel is built and installed, the virtual rack measures.
+    """As `hil init` wrote it, and a bench: the wheel is built and installed, the virtual rack measures.
 
     The one verdict passes; what was measured is the project's commit, by the tool's.
     """

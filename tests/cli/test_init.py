@@ -16,7 +16,8 @@ from hil.base.errors import ConfigError
 from hil.base.paths import find_project
 from hil.base.project import Project, read_project
 from hil.boards.rack import load_rack
-from hil.cli.init import EXPLAINED, command, find_firmware
+from hil.cli.init import command, find_firmware
+from hil.probe.probe_file import check_parameters, read_probe
 from hil.thresholds import load
 from tests.ci.git_process import git
 from tests.lab import ROOT
@@ -41,20 +42,57 @@ def init(folder: Path, *words: str) -> str:
 
 
 def test_it_writes_what_can_be_read(tmp_path: Path) -> None:
-    """Project, rack and limits are valid as written; ten lines explain each file."""
+    """Project, rack, probe and limits are valid as written; a line explains each file, and no other."""
     idf_project(tmp_path)
     (tmp_path / "sdkconfig.defaults.esp32s3").write_text("")
     (tmp_path / "sdkconfig").write_text('CONFIG_IDF_TARGET="esp32c3"\n')
     said = init(tmp_path)
-    assert said.endswith(f"{EXPLAINED}\n")
-    assert len(EXPLAINED.splitlines()) == 10
     assert read_project(tmp_path) == Project(tmp_path, tmp_path, ("esp32s3", "esp32c3"), strict=False)
     assert load_rack(tmp_path / "hil" / "rack.yaml").is_virtual
-    limits = load("wake_up", tmp_path / "hil" / "thresholds")
+    limits = load("boot_time", tmp_path / "hil" / "thresholds")
     assert limits.limits[0].expires > datetime.datetime.now(tz=datetime.UTC).date()
+    probe = read_probe(tmp_path / "hil" / "benches" / "boot_time.probe.yaml")
+    for cases in limits.suites.values():
+        check_parameters(probe, cases[0].parameters, "boot_time.yaml")
+    assert limits.suites.keys() == {"product", "pr"}
     written = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
-    named = {line.split()[0] for line in EXPLAINED.splitlines() if "." in line.split()[0]}
-    assert named <= written
+    assert explained_in(said) == written - {"sdkconfig", "sdkconfig.defaults.esp32s3", "CMakeLists.txt"}
+
+
+def explained_in(said: str) -> set[str]:
+    """Return the files that the explanation of `hil init` names."""
+    return {line.split()[0] for line in said.split("\n\n")[1].splitlines() if not line.startswith("hil ")}
+
+
+def test_what_it_did_not_write_is_not_explained(tmp_path: Path) -> None:
+    """Without a repository to call there is no workflow, and no line explains it."""
+    said = init(idf_project(tmp_path), "--workflow", "")
+    assert "left    .github/workflows/hil.yml" in said
+    assert ".github/workflows/hil.yml" not in explained_in(said)
+
+
+@pytest.mark.parametrize("in_git", [True, False])
+def test_git_does_not_see_runs(tmp_path: Path, *, in_git: bool) -> None:
+    """A project without a .gitignore gets one; a file that is there is left, and the way out is said."""
+    project = idf_project(tmp_path / "product")
+    if in_git:
+        git(project, "init", "--quiet")
+    said = init(project)
+    assert (project / ".gitignore").read_text() == "out/\n"
+    assert "does not name out/" not in said + init(project)
+    (project / ".gitignore").write_text("build/\n")
+    said = init(project)
+    assert (project / ".gitignore").read_text() == "build/\n"
+    assert "Next: echo out/ >>.gitignore" in said
+    assert ".gitignore" not in explained_in(said)
+
+
+def test_a_repository_that_ignores_runs_needs_no_second_file(tmp_path: Path) -> None:
+    """The .gitignore at the top of the repository counts for the project below it."""
+    git(tmp_path, "init", "--quiet")
+    (tmp_path / ".gitignore").write_text("out/\n")
+    init(idf_project(tmp_path / "product"))
+    assert not (tmp_path / "product" / ".gitignore").exists()
 
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:

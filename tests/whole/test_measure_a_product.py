@@ -76,7 +76,7 @@ def add_probe(
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The node as the guide leaves it, without the bench that hil init gives as an example."""
+    """The node as the guide leaves it, with the probe of the boot time that hil init wrote."""
     folder = tmp_path_factory.mktemp("products") / "node"
     shutil.copytree(ROOT / "examples" / "sensor-node", folder)
     subprocess.run(["git", "init", "--quiet", str(folder)], check=True)
@@ -106,7 +106,7 @@ def test_the_guide_measures_the_node(project: Path) -> None:
     capture.parent.mkdir()
     capture.touch()
     said = hil(project, "run", "--suite", "product", "--board", "v1", "--no-report")
-    assert "All 2 limits kept" in said
+    assert "All 3 limits kept" in said
     assert "Removed captures and raw logs of runs older than 14 days: 1" in said
     assert not capture.exists()
     record = records(project)["reading_ack"]

@@ -20,6 +20,7 @@ from packaging.requirements import Requirement
 
 from hil.base.git import git
 from tests.lab import ROOT, own_environment, run
+from tests.team_bench import add_team_bench
 from tests.whole import installed
 from tests.whole.installed import tracked
 
@@ -206,7 +207,7 @@ project(product)
 
 @pytest.mark.heavy
 def test_a_teams_own_bench_is_measured(machine: tuple[Path, dict[str, str]], tmp_path: Path) -> None:
-    """After `hil init` in an ESP-IDF project: its bench is built, measured and judged beside the tool's own.
+    """In a project of `hil init`: its own bench is built, measured and judged beside the tool's own.
 
     From a folder below, too; the run names the commits of the product and of the tool.
     """
@@ -216,7 +217,7 @@ def test_a_teams_own_bench_is_measured(machine: tuple[Path, dict[str, str]], tmp
     (project / "CMakeLists.txt").write_text(CMAKE)
     done = run([hil, "init"], project, env=env)
     assert done.returncode == 0, done.stdout
-    (project / ".gitignore").write_text("out/\n")
+    add_team_bench(project)
     for words in (("init", "--quiet"), ("add", "--all"), ("commit", "--quiet", "--message=product")):
         git(project, "-c", "user.name=t", "-c", "user.email=t@example.org", *words)
     words = ["--suite", "first and wake_up", "--board", "v1", "--no-report"]

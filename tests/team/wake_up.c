@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* wake_up: how late a task runs that asked to be woken on a tick.
  *
  *   planned_us, woken_us   since the tick on which the task began, as the most punctual wake-up shows it

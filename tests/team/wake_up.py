@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """wake_up: what its samples must keep, whatever the board."""
 
 from hil.samples import Measure
