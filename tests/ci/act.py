@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -11,6 +12,8 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from ruamel.yaml import YAML
 
 from tests.ci.elsewhere import link_environment
 from tests.ci.git_process import git
@@ -224,6 +227,15 @@ def without_containers(repository: Path) -> None:
     text, count = _CONTAINER.subn("", workflow.read_text(encoding="utf-8"))
     assert count == 1
     workflow.write_text(text, encoding="utf-8")
+
+
+def jobs_alone(text: str, **changed: Mapping[str, object]) -> str:
+    """Return a workflow of which only these jobs are left, with other keys where some are ``changed``."""
+    yaml, stream = YAML(), io.StringIO()
+    workflow = yaml.load(text)
+    workflow["jobs"] = {name: workflow["jobs"][name] | keys for name, keys in changed.items()}
+    yaml.dump(workflow, stream)
+    return stream.getvalue()
 
 
 def for_act(repository: Path) -> None:

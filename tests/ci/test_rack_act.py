@@ -7,9 +7,8 @@ import json
 from pathlib import Path
 
 import pytest
-from ruamel.yaml import YAML
 
-from tests.ci.act import DEADLINE_S, Project, WorkflowRun, local_repositories, run_act
+from tests.ci.act import DEADLINE_S, Project, WorkflowRun, jobs_alone, local_repositories, run_act
 from tests.ci.ci_rig import CALLER
 
 pytestmark = [pytest.mark.slow, pytest.mark.heavy, pytest.mark.timeout(DEADLINE_S + 60)]
@@ -22,13 +21,9 @@ class Rack:
 
     def __init__(self, folder: Path) -> None:
         self.project = Project(folder)
-        yaml = YAML()
-        workflow = yaml.load((self.project.path / MEASURE).read_text())
-        jobs = workflow["jobs"]
-        jobs["rack"] |= {"needs": ["plan"], "if": "needs.plan.outputs.racks != '[]'"}
-        workflow["jobs"] = {"plan": jobs["plan"], "rack": jobs["rack"]}
-        with (self.project.path / MEASURE).open("w") as stream:
-            yaml.dump(workflow, stream)
+        measure = self.project.path / MEASURE
+        rack = {"needs": ["plan"], "if": "needs.plan.outputs.racks != '[]'"}
+        measure.write_text(jobs_alone(measure.read_text(), plan={}, rack=rack))
         (self.project.path / TARGETS).write_text('{"build": [], "racks": ["esp32"]}')
         self.base = self.project.commit("a rack")
 

@@ -25,7 +25,7 @@ from ruamel.yaml import YAML
 
 from hil.ci.comment import comment
 from hil.ci.github import GitHub
-from tests.ci.act import DEADLINE_S, STAND_INS, Project, WorkflowRun, link_installed
+from tests.ci.act import DEADLINE_S, STAND_INS, Project, WorkflowRun, jobs_alone, link_installed
 from tests.ci.comment_rig import zipped
 from tests.ci.elsewhere import LOCKS, commit_all
 from tests.ci.github_server import HOME, RUN, TOKEN, State, serve
@@ -317,10 +317,12 @@ def test_a_pull_request_ends_as_it_should(project: Project, name: str) -> None:
 def test_what_a_change_costs_is_counted(project: Project) -> None:
     """Built, compared, fetched and counted beside the merge base: the job fails, and its leg has the figures.
 
-    Stand-ins play ESP-IDF and QEMU; the container is not to be had here.
+    Stand-ins play ESP-IDF and QEMU; the container is not to be had here. The virtual rack stands aside.
     """
-    head = project.branch("costlier", {"firmware/costs.json": '{"publish_qos0": 12790}\n'})
-    done = project.pull_request(head, fork=True)
+    alone = jobs_alone(project.git("show", f"{project.base}:{WORKFLOW}"), plan={}, build={})
+    base = project.branch("counted-alone", {WORKFLOW: alone})
+    head = project.branch("costlier", {"firmware/costs.json": '{"publish_qos0": 12790}\n'}, base)
+    done = project.pull_request(head, base=base, fork=True)
     assert not done.ended_well("Build esp32c3")
     assert "+3.1 % (12,408 → 12,790 instructions) against the base" in " ".join(done.log.split()), done.log
     (run,) = (done.artefacts / "leg-build-esp32c3" / "emulated-esp32c3").iterdir()
