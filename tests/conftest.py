@@ -31,6 +31,9 @@ _USED_S = pytest.StashKey[float]()
 settings.register_profile("shared machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("shared machine")
 
+# what this process writes need not survive a power cut: a third of the time of tests of stored runs
+os.fsync = lambda _file: None
+
 
 _real_time = functools.cache(can_take_fifo)
 
