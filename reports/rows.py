@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from hil.base.units import find_unit, format_value, format_values
 from hil.history.from_run import outcome_of
-from hil.model import Outcome, SeriesVerdict, Verdict
-from hil.reports.names import human_metric, named_metric
+from hil.model import Outcome, SeriesVerdict
+from hil.reports.names import named_metric
 
 SIGNS = {"regressed": "✗", "improved": "↑", "pass": "✓", "undecided": "?", "no-baseline": "–"}
 LEGEND = (
@@ -126,27 +126,14 @@ def samples(item: SeriesVerdict) -> str:
     return f"{item.samples} ({told})" if told else str(item.samples)
 
 
-def notable_metrics(verdict: Verdict) -> list[tuple[str, list[SeriesVerdict]]]:
-    """Return for each metric with a figure that is open, or bad as advice, a line and its series, the worst
-    first.
-    """
-    groups: dict[tuple[str, str], list[SeriesVerdict]] = {}
-    for item in verdict.series:
-        if (outcome(item) == "undecided") if item.blocking else item.outcome == "regressed":
-            mark = f"{sign(item)}{'' if item.blocking else ' advice'}"
-            groups.setdefault((human_metric(item), mark), []).append(item)
-    return [(_notable(name, mark, items), items) for (name, mark), items in groups.items()]
+def undecided(series: Iterable[SeriesVerdict]) -> list[SeriesVerdict]:
+    """Return the series that may fail a run and came to no decision, those beyond their limit too."""
+    return [item for item in series if item.blocking and outcome(item) == "undecided"]
 
 
-def _notable(name: str, mark: str, items: list[SeriesVerdict]) -> str:
-    """Return "? publish latency p95: 3 cases on 2 boards, at worst 143 ms, limit 25 ms"; sort ``items``."""
-    items.sort(key=lambda item: (-_share(item), item.series_id))
-    worst = items[0]
-    cases, boards = len({item.case_id for item in items}), len({item.board for item in items})
-    counts = f"{cases} case{'' if cases == 1 else 's'} on {boards} board{'' if boards == 1 else 's'}"
-    at_least = "≥ " if worst.at_least else ""
-    limit = "" if worst.limit is None else f", limit {quantity(worst, worst.limit)}"
-    return f"{mark} {name}: {counts}, at worst {at_least}{quantity(worst, worst.value)}{limit}"
+def bad_advice(series: Iterable[SeriesVerdict]) -> list[SeriesVerdict]:
+    """Return the series that are broken and fail no run."""
+    return [item for item in series if not item.blocking and item.outcome == "regressed"]
 
 
 def by_severity(series: Iterable[SeriesVerdict]) -> list[SeriesVerdict]:

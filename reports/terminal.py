@@ -34,7 +34,7 @@ _METRIC_WIDTH = 26  # of a figure that matters
 _BOARD_WIDTH = 13
 _VALUE = 4  # its column, of six
 # parts whose lines stand on the one screen, in their order
-_NOTED = ("reporting", "wrong", "traces", "losses", "not run", "notes")
+_NOTED = ("undecided", "reporting", "wrong", "traces", "losses", "not run", "notes")
 
 
 def render_screen(

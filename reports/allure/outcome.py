@@ -109,6 +109,4 @@ def _undecided(story: Story) -> Iterator[str]:
     for item in story.compared:
         if item.blocking and item.outcome == "undecided":
             yield item.sentence
-    for series in story.series:
-        if series.blocking and rows.outcome(series) == "undecided":
-            yield series.sentence
+    yield from (item.sentence for item in rows.undecided(story.series))

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from hil.base.units import find_unit, format_difference, format_values
 from hil.gate.words.compared import evidence
@@ -203,6 +203,40 @@ def _breach_row(run: Source, item: SeriesVerdict, places: _Places) -> tuple[Word
     )
 
 
+def undecided(runs: Sequence[Source]) -> list[Line]:
+    """Return for each metric with a limit that came to no decision a line with the reasons."""
+    return [
+        Line(Link(words, run.test(items[0].board, items[0].case_id)))
+        for run in runs
+        for words, items in by_metric(
+            item for item in rows.undecided(run.verdict.series) if not rows.is_marginal(item)
+        )
+    ]
+
+
+def by_metric(series: Iterable[SeriesVerdict]) -> Iterator[tuple[Words, list[SeriesVerdict]]]:
+    """Yield for each metric a line and its series, the worst first."""
+    groups: dict[str, list[SeriesVerdict]] = {}
+    for item in series:
+        groups.setdefault(human_metric(item), []).append(item)
+    for name, items in groups.items():
+        items.sort(key=lambda item: (-(rows.limit_share(item) or 0.0), item.series_id))
+        yield _in_a_line(name, items), items
+
+
+def _in_a_line(name: str, items: Sequence[SeriesVerdict]) -> Words:
+    """Return "publish latency p95: 3 cases on v1, v2, at worst 143 ms, limit 25 ms: too few samples, …"."""
+    worst = items[0]
+    cases = count(len({item.case_id for item in items}), "case")
+    limit = "" if worst.limit is None else f", limit {rows.quantity(worst, worst.limit)}"
+    reasons = list(dict.fromkeys(item.reason for item in items if item.reason))
+    others = f"; {count(len(reasons) - 1, 'other reason')}" if len(reasons) > 1 else ""
+    value = f"{'≥ ' * worst.at_least}{rows.quantity(worst, worst.value)}{limit}"
+    boards = names_of(sorted({item.board for item in items}))
+    why = f": {reasons[0]}{others}" if reasons else ""
+    return (f"{name}: {cases} on ", *boards, f", at worst {value}{why}")
+
+
 def limits(runs: Sequence[Source]) -> Iterator[Part]:
     """Yield the limits of each rack, of whatever runs: the nearest where none is exceeded, and all folded."""
     racks: dict[tuple[str, str], list[SeriesVerdict]] = {}
@@ -241,7 +275,11 @@ def _limit_row(row: rows.LimitRow) -> tuple[Words, ...]:
 
 def sentences(runs: Sequence[Source]) -> list[Line]:
     """Return the verdict's sentence of each figure that did not simply pass, with what stands behind it."""
-    found = [Line(item.sentence) for run in runs for item in rows.by_severity(run.verdict.series)]
+    found = [
+        Line(Link(item.sentence, run.test(item.board, item.case_id)))
+        for run in runs
+        for item in (*rows.by_severity(run.verdict.series), *rows.undecided(run.verdict.series))
+    ]
     ranked = [item for run in runs for item in compared.ranked(run.verdict)]
     told = [item for item in ranked if item.outcome == "regressed" or item.blocking]
     return [

@@ -24,7 +24,8 @@ from hil.reports.view.source import Source
 from hil.store import RunInfo
 from hil.store.run_info import measured_commit
 
-FIRST = ("changed", "breaches", "wrong", "crashes", "not run")  # parts that a person reads before others
+# parts that a person reads before others
+FIRST = ("changed", "breaches", "undecided", "wrong", "crashes", "not run")
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,7 @@ def parts_of(
     found = (
         *(part for part in compared_ if part.name == "changed"),
         *figures.breaches(sources),
+        _lines("undecided", "Limits without a decision", figures.undecided(sources), 2, "metric"),
         _lines("wrong", "What went wrong", [*map(Line, wrong), *faults], 2, "fault"),
         *_crashes(sources),
         _lines("not run", "Not run", [*map(Line, skipped), *missing], 3, "reason", folded=not missing),
@@ -172,6 +174,6 @@ def notes_of(sources: Sequence[Source]) -> Iterator[Line]:
     for source in sources:
         for sentence in (*source.verdict.warnings, *current_notes(source.records)):
             yield Line(sentence)
-        for words, items in rows.notable_metrics(source.verdict):
+        for words, items in figures.by_metric(rows.bad_advice(source.verdict.series)):
             behind = [Link(item.sentence, source.test(item.board, item.case_id)) for item in items]
-            yield Line(words, tuple(behind))
+            yield Line(("✗ advice ", *marks(words)), tuple(behind))

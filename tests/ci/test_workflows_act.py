@@ -197,7 +197,11 @@ SCENARIOS = {
         REMARK,
         0,
         "UNDECIDED: virtual",
-        (r"\| virtual \| \? undecided \|", "2 limits without a decision \\(more samples may decide them"),
+        (
+            r"\| virtual \| \? undecided \|",
+            "2 limits without a decision \\(more samples may decide them",
+            "too few samples, 20 of at least 40",
+        ),
         base={LIMITS: replaced("{count: 60,", "{count: 20,")},
     ),
     "base-does-not-build": Scenario(

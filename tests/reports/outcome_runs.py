@@ -9,7 +9,7 @@ from pathlib import Path
 from hil.model import Entry, Fault, NotRun
 from hil.store import Reported, RunDirectory
 from tests.gate import compare_records
-from tests.make_records import publish_thresholds
+from tests.make_records import publish_record, publish_thresholds
 from tests.reports.site_runs import BOARDS, CASES, healthy, store_run
 
 RUN_ID = "20261120T221257Z-quick-3fa9"
@@ -42,6 +42,7 @@ OUTCOMES: dict[str, Callable[[], Sequence[Entry]]] = {
     "regressed": lambda: _compared(0.18),
     "limit-broken": lambda: healthy(latency_ms=30.0),
     "undecided": lambda: _compared(0.12, 0.35),
+    "too-few-samples": lambda: [publish_record(board=name, rows=20) for name in BOARDS],
     "exceeded-not-proven": lambda: healthy(latency_ms=22.0),
     "rig-failed": _rig_failed,
     "configuration": lambda: [Fault("", "configuration", 2, "thresholds/publish.yaml:3: no such metric", "")],

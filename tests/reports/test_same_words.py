@@ -24,11 +24,13 @@ from hil.reports.view import markdown, text
 from hil.reports.view.marks import Code, Link, Table, plain
 from hil.reports.view.run import View, view_of
 from hil.reports.view.source import Source
-from hil.store import RunDirectory, read_judged_run
+from hil.store import JudgedRun, RunDirectory, read_judged_run
 from tests.ci.ci_rig import HEAD, a_plan
 from tests.make_records import change_info
 from tests.reports.as_read import as_read
 from tests.reports.outcome_runs import OUTCOMES, leave
+
+_SAID = ("undecided", "sentences", "wrong", "notes", "reporting")  # parts whose sentences stand everywhere
 
 
 def _plain(page: str) -> str:
@@ -61,14 +63,18 @@ def _texts(folder: Path, outcome: str) -> dict[str, str]:
     }
 
 
+def _run(folder: Path) -> JudgedRun:
+    return read_judged_run(next((folder / "legs" / "virtual").glob("*-quick-*")))
+
+
 def _view(folder: Path) -> View:
-    run = read_judged_run(next((folder / "legs" / "virtual").glob("*-quick-*")))
+    run = _run(folder)
     return view_of(Source(run.verdict, run.info, run.records, reported=run.reported))
 
 
 def _said(view: View) -> set[str]:
     """Return the sentences of figures, what went wrong, notes and next steps."""
-    parts = [part for part in view.parts if part.name in ("sentences", "wrong", "notes", "reporting")]
+    parts = [part for part in view.parts if part.name in _SAID]
     lines = [line for part in parts if isinstance(part.body, tuple) for line in part.body]
     return {_plain(plain(one)) for line in lines for one in (line.words, *line.more)} | {
         _plain(plain(step)) for step in view.steps
@@ -88,6 +94,19 @@ def test_the_same_words_stand_everywhere(tmp_path: Path, outcome: str) -> None:
     found = {place: {one for one in _said(view) if one in page} for place, page in texts.items()}
     assert found == dict.fromkeys(texts, _said(view))
     assert _said(view) or outcome == "pass"
+
+
+def test_why_a_limit_is_undecided_and_the_way_out_stand_open_everywhere(tmp_path: Path) -> None:
+    """Both stand before anything that a person has to open, and on the terminal's one screen."""
+    texts = _texts(tmp_path, "too-few-samples")
+    run, console = _run(tmp_path), Console(width=80, file=io.StringIO(), no_color=True)
+    render_screen(run.info, run.verdict, run.records, run_path="", console=console, reported=run.reported)
+    assert isinstance(console.file, io.StringIO)
+    texts["one screen"] = console.file.getvalue()
+    texts["plain job summary"] = texts["plain job summary"].replace("<details>", "", 1)  # opens the leg's own
+    for words in ("too few samples, 20 of at least 40", "more samples may decide them: hil run --boots 4"):
+        found = {place: words in _plain(page.partition("<details")[0]) for place, page in texts.items()}
+        assert found == dict.fromkeys(texts, True)
 
 
 def _as_csv(view: View) -> str:

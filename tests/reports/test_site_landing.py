@@ -93,24 +93,30 @@ def test_a_board_that_measured_nothing_keeps_its_name_kind_and_target(tmp_path: 
 
 
 def test_what_went_wrong_in_reporting_stands_open(tmp_path: Path) -> None:
-    """A push that failed is told before what the gate warns of, which is folded."""
+    """A push that failed is told before the sentences of the figures, which are folded."""
     entries = [publish_record(latency_ms=MARGINAL_MS)]
     warnings = ["figures were not pushed: <no route>", "history: the disk is full"]
     run = store_run(tmp_path, NAME, entries)
     RunDirectory.open(run).write_reported(Reported(warnings=tuple(warnings)))
     said = render_landing([shown(read_judged_run(run))], past=1, raw=())
     worth = said.partition("Went wrong in reporting</h2>")[2]
-    assert (
-        worth.index("&lt;no route&gt;") < worth.index("the disk is full") < worth.index("Worth knowing: 1<")
+    assert worth.index("&lt;no route&gt;") < worth.index("the disk is full") < worth.index("in words: 1<")
+
+
+def test_what_is_undecided_is_a_line_a_metric_and_the_sentences_are_a_click_away(tmp_path: Path) -> None:
+    """Two boards with the same trouble are one line, with the reason; what exceeds its limit has a row."""
+    said = page(tmp_path, [publish_record(board=board, rows=20) for board in MARGINAL], boards=BOARDS)
+    open_ = words(re.sub(r"<details.*?</details>", "", said, flags=re.DOTALL))
+    line = (
+        r"publish latency p95: 1 case on (\S+, \S+), at worst 8\.\d+ ms, limit 25 ms: too few samples, 20 of"
     )
-
-
-def test_worth_knowing_is_a_line_a_metric_that_opens_to_the_sentences(tmp_path: Path) -> None:
-    """Two boards with the same trouble are one line; the sentences are a click away."""
-    said = page(tmp_path, [publish_record(board=board, latency_ms=MARGINAL_MS) for board in MARGINAL])
-    (line,) = re.findall(r"<summary>(\? [^<]*)</summary>", said)
-    assert re.fullmatch(r"\? publish latency p95: 1 case on 2 boards, at worst 25\.\d ms, limit 25 ms", line)
-    assert said.count("lies beyond, but not provably, its limit of 25 ms") == 2
+    assert re.findall(line, open_) == [", ".join(MARGINAL)]
+    assert words(said).count("publish_latency_p95_us on virtual-") == 2
+    exceeded = page(
+        tmp_path / "other", [publish_record(board=board, latency_ms=MARGINAL_MS) for board in MARGINAL]
+    )
+    assert exceeded.count("lies beyond, but not provably, its limit of 25 ms") == 2
+    assert "Limits without a decision" not in exceeded
 
 
 def test_a_calm_run_is_short(tmp_path: Path) -> None:
@@ -142,7 +148,8 @@ def test_a_broken_case_and_a_faulted_one_lead_to_their_test(tmp_path: Path) -> N
     """One click; a fault of no single case has no such place."""
     slow = publish_record(board="v1", overrides=CASES[1], latency_ms=60)
     said = page(tmp_path, [slow, *vanished(), Fault("", "rig", 3, "no air", "")], boards=BOARDS)
-    linked = re.findall(r'<a href="(tests/index\.html#[0-9a-f]{32})">(.*?)</a>', said)
+    open_ = re.sub(r"<details.*?</details>", "", said, flags=re.DOTALL)
+    linked = re.findall(r'<a href="(tests/index\.html#[0-9a-f]{32})">(.*?)</a>', open_)
     assert {words(text).strip() for _, text in linked} == {
         "rig on v2: not a byte came",
         "publish latency p95 publish/transport=tls",
