@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import re
 import types
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
@@ -70,14 +70,13 @@ def build(kind: type[_Item], stored: object) -> _Item:
 def _unknown(stored: object, found: Any, where: str = "") -> Iterator[str]:
     """Yield the keys at any depth that are stored and that no field was made of."""
     if isinstance(stored, dict):
-        parts = (
-            found if isinstance(found, dict) else {name: getattr(found, name) for name in _names(type(found))}
-        )
-        if not stored.keys() <= parts.keys():
-            yield from (f"{where}{key}" for key in stored if key not in parts)
+        is_map = isinstance(found, dict)
+        names = found.keys() if is_map else _names(type(found))
+        if not stored.keys() <= names:
+            yield from (f"{where}{key}" for key in stored if key not in names)
         for key, value in stored.items():
-            if type(value) in _NESTED and key in parts:  # few are, of the millions in a large verdict
-                yield from _unknown(value, parts[key], f"{where}{key}.")
+            if type(value) in _NESTED and key in names:  # few are, of the millions in a large verdict
+                yield from _unknown(value, found[key] if is_map else getattr(found, key), f"{where}{key}.")
     elif isinstance(stored, list) and stored and isinstance(stored[0], dict):
         for number, value in enumerate(stored):
             yield from _unknown(value, found[number], f"{where.rstrip('.')}[{number}].")
@@ -138,7 +137,7 @@ def _bare(hint: Any) -> Any:
     return hint
 
 
-def _names(kind: Any) -> Collection[str]:
+@functools.cache
+def _names(kind: Any) -> frozenset[str]:
     """Return the names of the fields of a struct or dataclass, none of another type."""
-    names: Collection[str] = getattr(kind, "__dataclass_fields__", ())
-    return names or getattr(kind, "__struct_fields__", ())
+    return frozenset(getattr(kind, "__dataclass_fields__", ()) or getattr(kind, "__struct_fields__", ()))

@@ -177,7 +177,7 @@ def files_around(run: RunStory) -> Iterator[tuple[str, bytes]]:
 
 
 def as_json(value: object) -> bytes:
-    return (json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1) + "\n").encode()
+    return (json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
 def environment_of(run: RunStory) -> dict[str, str]:

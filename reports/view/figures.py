@@ -294,21 +294,28 @@ _BOARD_HEAD_LIMITS = ("limits kept", "broken", "exceeded, not provably", "undeci
 
 def boards(runs: Sequence[Source]) -> Iterator[Part]:
     """Yield each board's part, folded where every one measured all that was planned and broke nothing."""
-    found = [(run, board) for run in runs for board in boards_of(run.info, run.verdict)]
+    found = [(run, *both) for run in runs for both in _boards_of(run)]
     if not found:
         return
-    mixed = len({board.kind for _, board in found}) > 1
-    lines = tuple(_board_row(run, board, mixed=mixed) for run, board in found)
-    calm = all(not board.faulted and not board.not_run for _, board in found)
+    mixed = len({board.kind for _, board, _ in found}) > 1
+    lines = tuple(_board_row(board, series, mixed=mixed) for _, board, series in found)
+    calm = all(not board.faulted and not board.not_run for _, board, _ in found)
     calm = calm and all(run.verdict.exit_code == 0 for run in runs)
-    number = len({(run.rack, board.board) for run, board in found})
+    number = len({(run.rack, board.board) for run, board, _ in found})
     title = f"{count(number, 'board')}, all that was planned measured" if calm else "Boards"
     table = Table((*_BOARD_HEAD, *_BOARD_HEAD_LIMITS), lines, left=2)
     yield Part("boards", title, table, 8, "board", folded=calm)
 
 
-def _board_row(run: Source, board: BoardCases, *, mixed: bool) -> tuple[Words, ...]:
-    series = [item for item in run.verdict.series if item.board == board.board]
+def _boards_of(run: Source) -> Iterator[tuple[BoardCases, Sequence[SeriesVerdict]]]:
+    series: dict[str, list[SeriesVerdict]] = {}
+    for item in run.verdict.series:
+        series.setdefault(item.board, []).append(item)
+    for board in boards_of(run.info, run.verdict):
+        yield board, series.get(board.board, ())
+
+
+def _board_row(board: BoardCases, series: Sequence[SeriesVerdict], *, mixed: bool) -> tuple[Words, ...]:
     limited = [item for item in series if item.blocking and item.limit is not None]
     marginal = sum(map(rows.is_marginal, limited))
     kept = sum(item.outcome in ("pass", "improved") for item in limited) - marginal

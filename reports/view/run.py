@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from hil.base.errors import ExitCode
 from hil.base.git import bisect_command
@@ -30,25 +31,39 @@ FIRST = ("changed", "breaches", "undecided", "wrong", "crashes", "not run")
 
 @dataclass(frozen=True)
 class View:
-    """``figures`` are the few that matter, a row each. ``steps`` are what a person does next."""
+    """One run; what a page does not show of it is not computed.
 
-    headline: Banner
-    figures: tuple[tuple[Words, ...], ...]
-    remarks: tuple[str, ...]
-    steps: tuple[Words, ...]
-    parts: tuple[Part, ...]
+    ``changes`` are the nights' open ones, where its reports noted none.
+    """
 
+    source: Source
+    changes: Sequence[str] = ()
 
-def view_of(source: Source, changes: Sequence[str] = ()) -> View:
-    """Return the view of one run; ``changes`` are the nights' open ones, where its reports noted none."""
-    info, noted = source.info, changes or source.reported.changes
-    return View(
-        banner_of(source.verdict, noted),
-        figures_of(source.verdict),
-        tuple(remarks(info, source.verdict)) if info else (),
-        steps_of(info, source.verdict, noted) if info else (),
-        parts_of([source]),
-    )
+    @property
+    def _changes(self) -> Sequence[str]:
+        return self.changes or self.source.reported.changes
+
+    @cached_property
+    def headline(self) -> Banner:
+        return banner_of(self.source.verdict, self._changes)
+
+    @cached_property
+    def figures(self) -> tuple[tuple[Words, ...], ...]:
+        """The few that matter, a row each."""
+        return figures_of(self.source.verdict)
+
+    @cached_property
+    def remarks(self) -> Sequence[str]:
+        return remarks(self.source.info, self.source.verdict) if self.source.info else ()
+
+    @cached_property
+    def steps(self) -> tuple[Words, ...]:
+        """What a person does next."""
+        return steps_of(self.source.info, self.source.verdict, self._changes) if self.source.info else ()
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        return parts_of([self.source])
 
 
 def steps_of(info: RunInfo, verdict: Verdict, changes: Sequence[str]) -> tuple[Words, ...]:

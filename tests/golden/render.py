@@ -167,7 +167,7 @@ def _allure(run: JudgedRun) -> Files:
         case = f"{result['name'].partition(' on ')[0]} {result['status']}"
         if case not in seen:
             seen.add(case)
-            files[f"allure/{_slug(result['name'])}.json"] = path.read_bytes()
+            files[f"allure/{_slug(result['name'])}.json"] = _in_lines(path)
         for item in _attachments(result):
             told[item["source"]] = f"{item['name']}, of {result['name']}"
             kind = f"{result['name'].partition(' ')[0]} {item['name'].partition(' of ')[0]}"
@@ -176,8 +176,15 @@ def _allure(run: JudgedRun) -> Files:
                 suffix = item["source"].rpartition(".")[2]
                 files[f"allure/attachments/{_slug(kind)}.{suffix}"] = (folder / item["source"]).read_bytes()
     around = [path for path in sorted(folder.iterdir()) if path.name not in told]
-    files |= {f"allure/{_slug_of_file(path)}": path.read_bytes() for path in around}
+    files |= {f"allure/{_slug_of_file(path)}": _in_lines(path) for path in around}
     return {**files, "allure/files.txt": _listing(folder, told)}
+
+
+def _in_lines(path: Path) -> bytes:
+    """Return a file of Allure's, JSON with a line a value, so that a difference is read."""
+    if path.suffix != ".json":
+        return path.read_bytes()
+    return (json.dumps(json.loads(path.read_bytes()), ensure_ascii=False, indent=1) + "\n").encode()
 
 
 def _attachments(item: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
