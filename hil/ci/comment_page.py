@@ -49,7 +49,7 @@ class Source:
 
 def source_of(environment: Mapping[str, str], plan: CiPlan, repository: Path) -> Source:
     """Return what GitHub's variables say of this very run, and the checkout of the head's commit."""
-    place = _place_of(environment)
+    place = place_of(environment)
     if not COMMIT.fullmatch(plan.head):
         return place
     count = count_between(repository, plan.base, plan.head) if COMMIT.fullmatch(plan.base) else 0
@@ -57,7 +57,8 @@ def source_of(environment: Mapping[str, str], plan: CiPlan, repository: Path) ->
     return replace(place, title=words.get("title", ""), author=words.get("author", ""), count=count)
 
 
-def _place_of(environment: Mapping[str, str]) -> Source:
+def place_of(environment: Mapping[str, str]) -> Source:
+    """Return the addresses of the workflow run, none by hand."""
     server, repository = environment.get("GITHUB_SERVER_URL"), environment.get("GITHUB_REPOSITORY")
     run = environment.get("GITHUB_RUN_ID")
     if not (server and repository and run):

@@ -50,7 +50,6 @@ class LegResult:
     reason: str = ""
     run_id: str = ""
     boards: tuple[str, ...] = ()
-    not_run: tuple[str, ...] = ()
     summary: str = ""
     on_undecided: str = "neutral"
     acceptable: bool = False
@@ -258,7 +257,6 @@ def _of_run(run: JudgedRun, leg: Leg) -> LegResult:
     summary = run.path / SUMMARY
     return dataclasses.replace(
         result,
-        not_run=tuple(f"{item.case_id} on {item.board}: {item.reason}" for item in verdict.not_run),
         summary=summary.read_text(encoding="utf-8") if summary.is_file() else "",
         on_undecided=verdict.on_undecided,
         acceptable=code == ExitCode.FIRMWARE and _only_comparisons_regressed(verdict),

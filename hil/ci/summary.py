@@ -1,21 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """The plain summary of a workflow run: for a terminal, and for GitHub where the reports cannot write theirs.
 
-As Markdown for GitHub each text of a leg is made harmless, and its own summary is shown as it was written.
+What a leg's run came to stands in the leg's own summary. As Markdown for GitHub each text is made harmless.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from hil.base.untrusted import fenced, markdown
+from hil.ci.comment_page import place_of
 from hil.ci.conclusion import CiVerdict
 from hil.ci.legs import LegResult
 from hil.ci.plan import RULER_ON_BOTH_SIDES, CiPlan
 
 LIMIT_BYTES = 1000 * 1024  # GitHub drops a step's summary beyond 1 MiB altogether
 _DETAILS = "<details>"
+_FOLDED = re.compile(r"<details>.*?(</details>\n*|\Z)", re.DOTALL)
 _MOST_OF_A_LEG = 50_000  # characters
 _MOST_OF_A_SENTENCE = 4_000
 
@@ -33,7 +36,7 @@ def render(plan: CiPlan, verdict: CiVerdict, environment: Mapping[str, str], *, 
         *_list("What this change loosens, for an owner to accept", verdict.loosened, write),
         *_list("What is new or stricter", [one.text for one in verdict.limits if not one.loosens], write),
         _legs_table(verdict.legs, write),
-        *_list("Not run", _not_run(verdict.legs), write),
+        *_list("Not run", [f"{leg.shown}: {leg.reason}" for leg in verdict.legs if leg.reason], write),
         f"## Run\n\n{_facts(plan, environment)}",
         *(_leg_section(leg, safe=safe) for leg in verdict.legs if leg.summary),
     ]
@@ -71,39 +74,29 @@ def _cell(text: str) -> str:
     return " ".join(text.replace("|", "/").split())
 
 
-def _not_run(legs: Sequence[LegResult]) -> list[str]:
-    lines = [f"{leg.shown}: {leg.reason}" for leg in legs if leg.reason]
-    return lines + [f"{leg.shown}: {case}" for leg in legs for case in leg.not_run]
-
-
 def _facts(plan: CiPlan, environment: Mapping[str, str]) -> str:
     facts = {
         "measured": f"`{plan.head[:12]}`",
         "merge base": f"`{plan.base[:12]}`" if plan.base else "",
         "changes": ", ".join(plan.changes),
         "not compared": RULER_ON_BOTH_SIDES if "ruler" in plan.changes and plan.base else "",
-        "artefacts": _artefacts(environment),
-        "report": environment.get("HIL_REPORT_URL", ""),
+        **place_of(environment).links,
     }
     return "\n".join(f"- {name}: {text}" for name, text in facts.items() if text)
 
 
-def _artefacts(environment: Mapping[str, str]) -> str:
-    """Return where the legs' folders and reports are to be had."""
-    server, repository = environment.get("GITHUB_SERVER_URL"), environment.get("GITHUB_REPOSITORY")
-    run = environment.get("GITHUB_RUN_ID")
-    if not (server and repository and run):
-        return ""
-    return f"[leg-… (records, console logs) and report-…]({server}/{repository}/actions/runs/{run}#artifacts)"
-
-
 def _leg_section(leg: LegResult, *, safe: bool) -> str:
-    """Return a leg's own summary without its long tables; the leg's job shows all of it."""
+    """Return a leg's own summary without what is folded in it, and without who ran it where."""
     if safe:
         return (
             f"<details><summary>{leg.shown}</summary>\n\n{fenced(leg.summary[:_MOST_OF_A_LEG])}\n\n</details>"
         )
-    short = leg.summary.partition(_DETAILS)[0].strip().replace("\n#", "\n##").removeprefix("# ")
+    short = (
+        _FOLDED.sub("", leg.summary.partition("\n## Run\n")[0])
+        .strip()
+        .replace("\n#", "\n##")
+        .removeprefix("# ")
+    )
     return f"<details><summary>{leg.shown}</summary>\n\n### {short}\n\n</details>"
 
 

@@ -270,9 +270,7 @@ def test_what_was_not_run_is_grouped(tmp_path: Path) -> None:
 
 def test_the_plain_summary_is_harmless_too() -> None:
     """Where the page cannot be written, GitHub gets the plain summary, whose texts are text there."""
-    leg = LegResult(
-        "virtual", ExitCode.FIRMWARE, BOMB, BOMB, boards=(BOMB,), not_run=(BOMB,), summary=f"```\n{BOMB}"
-    )
+    leg = LegResult("virtual", ExitCode.FIRMWARE, BOMB, BOMB, boards=(BOMB,), summary=f"```\n{BOMB}")
     verdict = CiVerdict(ExitCode.FIRMWARE, f"REGRESSED: {BOMB}", (leg,), (BOMB,))
     seen = Seen(to_html(summary.render(a_plan(), verdict, {}, safe=True)))
     assert not {"a", "img"} & set(seen.tags)

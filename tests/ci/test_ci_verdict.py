@@ -325,18 +325,21 @@ def test_collecting_where_nothing_ran(tmp_path: Path) -> None:
 
 
 def test_the_summary_says_what_was_not_run(tmp_path: Path) -> None:
-    """Skipped legs and the cases that a run left out, each with its reason; virtual boards are named so."""
+    """Skipped legs with the reason, and each leg's own summary, which has its cases, but what it folds."""
     plan = a_plan()
-    leave_run(
+    run = leave_run(
         tmp_path / "virtual", [publish_record(), NotRun(RUN_ID, "virtual-1", "publish/qos=2", "no | time")]
     )
+    folded = "<details><summary>All</summary>\n\n| ✓ |\n\n</details>"
+    run.write_summary(f"# PASS: it\n\n{folded}\n\n## Not run\n\n- 1 case: no time\n\n## Run\n\n- by: `me`\n")
     text = summary.render(plan, say(plan, tmp_path), {})
     assert text.startswith("# INCOMPLETE: virtual\n")
     assert "virtual-1 (virtual)" in text
-    assert "- virtual: publish/qos=2 on virtual-1: no / time" in text
     assert "- rack: no rack is registered" in text
     assert "### PASS: it" in text  # the leg's own summary …
-    assert "<details><summary>All" not in text  # … without its long table
+    assert "<details><summary>All" not in text  # … without its long table …
+    assert "## Not run\n\n- 1 case: no time" in text  # … and with what follows it …
+    assert "by: " not in text  # … but for the machine
 
 
 def test_the_summary_says_where_the_rest_is(tmp_path: Path) -> None:
