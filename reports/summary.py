@@ -6,18 +6,15 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from hil.model import RunRecord, SeriesVerdict, Verdict
-from hil.reports import rows
+from hil.model import RunRecord, Verdict
 from hil.reports.crashes import Crash
-from hil.reports.names import case_name
+from hil.reports.view.figures import series_table
 from hil.reports.view.markdown import Block, block_of, page, written
-from hil.reports.view.marks import Code, Line, Part, Table, Words, listed
+from hil.reports.view.marks import Code, Line, Part, Words, listed
 from hil.reports.view.run import View
 from hil.reports.view.source import Source
 from hil.store import RunInfo
 from hil.store.reported import NOT_REPORTED, Reported
-
-_SERIES = ("", "board", "case", "metric", "value", "limit", "samples", "boots", "clock")
 
 
 def render_markdown(
@@ -72,19 +69,5 @@ def _value(value: object) -> Words:
 def _all_series(verdict: Verdict) -> list[Part]:
     if not verdict.series:
         return []
-    table = Table(_SERIES, tuple(map(_series_row, verdict.series)), len(_SERIES))
+    table = series_table(verdict.series)
     return [Part("series", f"All {len(verdict.series)} series", table, 9, folded=True)]
-
-
-def _series_row(item: SeriesVerdict) -> tuple[Words, ...]:
-    return (
-        rows.sign(item) + ("" if item.blocking else " advice"),
-        (Code(item.board), f" ({item.kind})"),
-        Code(case_name(item)),
-        Code(item.metric),
-        rows.interval(item),
-        rows.quantity(item, item.limit),
-        rows.samples(item),
-        str(item.boots),
-        _value(item.clock),
-    )

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 
 from hil.model import SeriesVerdict
@@ -15,12 +14,11 @@ from hil.reports.crashes import worth_showing
 from hil.reports.current_notes import current_notes
 from hil.reports.kinds import kind_remark
 from hil.reports.ledger import ledger_sentence
-from hil.reports.names import human_metric
 from hil.reports.trace_notes import finding_of
-from hil.reports.view.figures import compared_table
-from hil.reports.view.marks import plain
+from hil.reports.view import html
+from hil.reports.view.figures import case_table, compared_table
+from hil.reports.view.marks import Line, Table, Words, plain
 
-_CELL = "padding:3px 10px;text-align:{}"
 # Allure's cells do not break, and its page cuts off what is wider: samples and clocks may, a clock anywhere.
 _BREAK = {4: ";white-space:normal", 6: ";white-space:normal;overflow-wrap:anywhere;min-width:7em"}
 _WIDE = dict.fromkeys((1, 2, 5), ";white-space:normal")  # figure, boards and rule of a comparison
@@ -76,45 +74,34 @@ def _compared(story: Story) -> list[str]:
     """Return the comparisons of the case, and of each that did not pass its sentence and boards."""
     if not story.compared:
         return []
-    table = compared_table(story.compared)
-    lines = [_row("th", table.head, {}), *(_row("td", map(plain, cells), _WIDE) for cells in table.rows)]
     behind = [
-        f"<details><summary>{escape(item.sentence)}</summary><ul>"
-        f"{''.join(f'<li>{escape(line)}</li>' for line in compared.effects(item))}</ul></details>"
+        html.line(Line(item.sentence, compared.effects(item)))
         for item in story.compared
         if item.blocking or item.outcome != "pass"
     ]
     title = f"Compared with the {story.compared[0].role}, {story.kind}"
-    return [f"<p><strong>{escape(title)}</strong></p>", f"<table>{''.join(lines)}</table>", *behind]
+    return [
+        f"<p><strong>{escape(title)}</strong></p>",
+        _written(compared_table(story.compared), _WIDE),
+        *behind,
+    ]
 
 
 def _table(story: Story) -> list[str]:
     if not story.series:
         return []
-    head = ("", "metric", f"value [interval], {story.kind}", "limit", "samples", "boots", "clock")
-    body = [_row("th", head), *(_row("td", _cells(item)) for item in _worst_first(story.series))]
-    return [f"<table>{''.join(body)}</table>", f"<p><small>{escape(rows.LEGEND)}</small></p>"]
+    return [_written(case_table(story.series), _BREAK), f"<p><small>{escape(rows.LEGEND)}</small></p>"]
 
 
-def _worst_first(series: Iterable[SeriesVerdict]) -> list[SeriesVerdict]:
-    return sorted(series, key=lambda item: (not item.blocking, compared.ORDER.index(rows.outcome(item))))
+def _written(table: Table, breaks: Mapping[int, str]) -> str:
+    """Return a table with a style in each cell, as Allure takes no style sheet from a description."""
+    sides = ("left" if number < 2 else "right" for number in range(len(table.head)))
+    styles = [f"padding:3px 10px;text-align:{side}{breaks.get(n, '')}" for n, side in enumerate(sides)]
+    lines = [_row("th", table.head, styles), *(_row("td", cells, styles) for cells in table.rows)]
+    return f"<table>{''.join(lines)}</table>"
 
 
-def _cells(item: SeriesVerdict) -> tuple[str, ...]:
-    return (
-        f"{rows.sign(item)}{'' if item.blocking else ' advice'}",
-        human_metric(item),
-        rows.interval(item),
-        rows.quantity(item, item.limit),
-        rows.samples(item),
-        str(item.boots),
-        item.clock,
-    )
-
-
-def _row(tag: str, cells: Iterable[str], breaks: Mapping[int, str] = _BREAK) -> str:
-    styles = (_CELL.format("left" if n < 2 else "right") + breaks.get(n, "") for n in itertools.count())
-    texts = [
-        f'<{tag} style="{style}">{escape(cell)}</{tag}>' for style, cell in zip(styles, cells, strict=False)
-    ]
+def _row(tag: str, cells: Sequence[Words], styles: Sequence[str]) -> str:
+    found = zip(styles, cells, strict=True)
+    texts = (f'<{tag} style="{style}">{escape(plain(cell))}</{tag}>' for style, cell in found)
     return f"<tr>{''.join(texts)}</tr>"

@@ -335,3 +335,35 @@ def _board_row(board: BoardCases, series: Sequence[SeriesVerdict], *, mixed: boo
 
 def _unless_zero(number: int, tone: Tone) -> Fixed:
     return Fixed(str(number), tone if number else "")
+
+
+_SERIES_HEAD = ("limit", "samples", "boots", "clock")
+
+
+def series_table(series: Sequence[SeriesVerdict]) -> Table:
+    """Return every series with its board and case."""
+    head = ("", "board", "case", "metric", "value", *_SERIES_HEAD)
+    lines = (
+        _series_row(item, (Code(item.board), f" ({item.kind})"), Code(case_name(item)), Code(item.metric))
+        for item in series
+    )
+    return Table(head, tuple(lines), len(head))
+
+
+def case_table(series: Sequence[SeriesVerdict]) -> Table:
+    """Return the series of one case on one board, the worst first."""
+    head = ("", "metric", f"value [interval], {series[0].kind}", *_SERIES_HEAD)
+    ranked = sorted(series, key=lambda item: (not item.blocking, compared.ORDER.index(rows.outcome(item))))
+    return Table(head, tuple(_series_row(item, human_metric(item)) for item in ranked), 2)
+
+
+def _series_row(item: SeriesVerdict, *names: Words) -> tuple[Words, ...]:
+    return (
+        rows.sign(item) + ("" if item.blocking else " advice"),
+        *names,
+        rows.interval(item),
+        rows.quantity(item, item.limit),
+        rows.samples(item),
+        str(item.boots),
+        Code(item.clock) if item.clock else "",
+    )

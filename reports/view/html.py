@@ -59,14 +59,15 @@ def _body(part: Part, heading: str) -> str:
 
 
 def _list(lines: Sequence[Line]) -> str:
-    return f'<ul class="plain">{"".join(f"<li>{_line(line)}</li>" for line in lines)}</ul>'
+    return f'<ul class="plain">{"".join(f"<li>{line(one)}</li>" for one in lines)}</ul>'
 
 
-def _line(line: Line) -> str:
-    if not line.more:
-        return written(line.words)
-    behind = "".join(f"<p>{written(more)}</p>" for more in line.more)
-    return f"<details><summary>{written(line.words)}</summary>{behind}</details>"
+def line(one: Line) -> str:
+    """Return a line, which opens where something is behind it."""
+    if not one.more:
+        return written(one.words)
+    behind = "".join(f"<p>{written(more)}</p>" for more in one.more)
+    return f"<details><summary>{written(one.words)}</summary>{behind}</details>"
 
 
 def _scrolled(table: Table, name: str) -> str:
