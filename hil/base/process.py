@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import shutil
 import signal
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from hil.base.errors import RigError
 
 # The kernel kills what is started so when the thread that started it ends, even by kill -9.
 DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL", "--")
@@ -50,6 +53,35 @@ def run_group(argv: Sequence[str], timeout_s: float, **options: Any) -> subproce
             kill_group(process)
             raise
     return subprocess.CompletedProcess(argv, process.returncode, said, complaint)
+
+
+def output_of(argv: Sequence[str], timeout_s: float) -> str:
+    """Run a program and return what it printed; one that does not end is killed with all that it started.
+
+    Raises RigError: it is not there, cannot be started, takes longer, or ends with a status.
+    """
+    command = shlex.join(argv)
+    try:
+        done = run_group(argv, timeout_s)
+    except FileNotFoundError as error:
+        raise RigError(f"there is no program {argv[0]!r}.", next_step="install it.") from error
+    except OSError as error:
+        raise RigError(
+            f"{argv[0]!r} could not be started: {error.strerror}.",
+            next_step="make it executable (chmod +x) for this user.",
+        ) from error
+    except subprocess.TimeoutExpired as error:
+        raise RigError(
+            f"'{command}' did not end within {timeout_s:g} s; it was ended, with all that it had started.",
+            next_step="run it by hand.",
+        ) from error
+    if done.returncode:
+        lines = (done.stderr or done.stdout).strip().splitlines()
+        raise RigError(
+            f"'{command}' ended with status {done.returncode}: {lines[-1] if lines else 'no message'}.",
+            next_step="run it by hand; look at its permissions.",
+        )
+    return done.stdout
 
 
 def how_ended(code: int) -> str:

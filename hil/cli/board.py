@@ -27,10 +27,10 @@ from hil.boards.flash.identify import Identity
 from hil.boards.lease import lease_boards, lock_dir
 from hil.boards.places.settings import rack_with_places
 from hil.boards.ports import Owner, Port, entry_of, named, owners, ports_here, who_answers
-from hil.boards.power import VirtualSwitch, switch_power
 from hil.boards.quarantine import describe, folder_of, put, read_quarantine, release, way_out
 from hil.boards.rack import Board, Rack, load_rack
 from hil.boards.serial_url import port_at
+from hil.boards.supply import VirtualSwitch, switch_power
 from hil.cli.options import aligned, board_argument, out_option, rack_option
 from hil.cli.status import HOST_RACKS
 from hil.model import Quarantine

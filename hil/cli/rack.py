@@ -24,10 +24,10 @@ from hil.base.finding import Finding
 from hil.base.untrusted import code, terminal
 from hil.base.untrusted import markdown as markdown_text
 from hil.boards.lease import lease_boards, lock_dir, read_holder
-from hil.boards.power_proof import prove_power
 from hil.boards.quarantine import describe, folder_of, read_quarantine, reason
 from hil.boards.rack import Board, Rack, load_rack
 from hil.boards.rack.check import check_rack
+from hil.boards.supply_proof import prove_power
 from hil.cli.board import virtual_switch
 from hil.cli.options import aligned, out_option, rack_option, warn
 from hil.cli.qualify import command as qualify

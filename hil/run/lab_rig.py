@@ -22,8 +22,8 @@ from hil.boards.firmware.backtrace import decode_panic
 from hil.boards.firmware.build_folder import Image, console_baud
 from hil.boards.flash.by_command import is_by_command
 from hil.boards.lease import lease_air, lease_rack
-from hil.boards.power import await_port, switch_power
 from hil.boards.rack import Board, Rack
+from hil.boards.supply import await_port, switch_power
 from hil.metrics.metric import CURRENT
 from hil.model import Case, Entry, Role, Rung, RunRecord, Scalar
 from hil.network.peers.companion import Observed

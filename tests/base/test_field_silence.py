@@ -209,7 +209,7 @@ OTHERS = {
         "hil/probe/measuring.py",
     ),
     "a service's answer": (
-        "hil/boards/power_plugs.py",
+        "hil/boards/http_plug.py",
         "hil/virtual/emulator/qmp.py",
     ),
     "of a job before, which hil wrote": (

@@ -107,7 +107,7 @@ def served(plug: Plug) -> Iterator[Plug]:
             thread.join()
 
 
-# A hub at 1-1.2 and its USB 3 half at 2-1.2. Of the port 2 the state is in a file, as a hub keeps it.
+# A hub at 1-1.2 and its USB 3 half at 2-1.2. The states of port 2 are in files, as a hub keeps them.
 _UHUBCTL = """#!/bin/sh
 while [ $# -gt 0 ]; do
     case $1 in -l) location=$2 ;; -p) port=$2 ;; -a) action=$2 ;; esac
@@ -127,6 +127,11 @@ state() {
 }
 echo "Current status for hub 1-1.2 [2109:2813 VIA Labs, Inc. USB2.0 Hub, USB 2.10, 4 ports]"
 state
+if [ -z "$action" ]; then
+    echo "Current status for hub 2-1.2 [2109:0813 VIA Labs, Inc. USB3.0 Hub, USB 3.00, 4 ports]"
+    cat FOLDER/usb3
+    exit
+fi
 [ LIES = yes ] || echo "$action" > FOLDER/hub
 cd REPOSITORY
 [ LIES = hub ] || PYTHON -m hil.virtual.board.client CONTROL power "$action" > FOLDER/said || exit 9
@@ -137,13 +142,16 @@ echo "Current status for hub 2-1.2 [2109:0813 VIA Labs, Inc. USB3.0 Hub, USB 3.0
 echo "  Port 2: 02a0 power 5gbps Rx.Detect"
 echo "Sent power $action request"
 echo "New status for hub 2-1.2 [2109:0813 VIA Labs, Inc. USB3.0 Hub, USB 3.00, 4 ports]"
-[ "$action" = on ] && echo "  Port 2: 02a0 power 5gbps Rx.Detect" || echo "  Port 2: 0080 off"
+[ "$action" = on ] && words="02a0 power 5gbps Rx.Detect" || words="0080 off"
+echo "  Port 2: $words" > FOLDER/usb3
+cat FOLDER/usb3
 """
 
 
 def install_uhubctl(folder: Path, board: BoardProcess, python: str, *, lies: str = "no") -> None:
     """Put a uhubctl into a folder; ``lies``: "yes" its state stays as it was, "hub" the board's does."""
     (folder / "hub").write_text("on\n")
+    (folder / "usb3").write_text("  Port 2: 02a0 power 5gbps Rx.Detect\n")
     text = _UHUBCTL.replace("FOLDER", str(folder)).replace("REPOSITORY", str(REPOSITORY))
     text = text.replace("PYTHON", python).replace("CONTROL", str(board.folder / "control"))
     program = folder / "uhubctl"

@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from ruamel.yaml import YAML
 
-from hil.base.errors import ConfigError
+from hil.base.errors import ConfigError, RigError
+from hil.boards.http_plug import HttpPlug
 from hil.boards.places.exporter import exporter_config
-from hil.boards.power_plugs import PlugError, switch_shelly, switch_tasmota
+from hil.boards.power.shelly import Shelly
+from hil.boards.power.tasmota import Tasmota
 from hil.boards.rack import Rack, load_rack
 from hil.boards.rack.check import check_rack
 from tests.boards.switch_rig import Plug, served
@@ -151,24 +152,25 @@ def test_an_address_that_is_not_the_interfaces_is_told(tmp_path: Path, address: 
     assert words in found.sentence
 
 
-@pytest.mark.parametrize(("kind", "switch"), [("tasmota", switch_tasmota), ("shelly1", switch_shelly)])
+@pytest.mark.parametrize(("kind", "driver", "relay"), [("tasmota", Tasmota, 1), ("shelly1", Shelly, 0)])
 def test_a_plug_that_refuses_a_password_is_not_told_to_be_given_one(
-    kind: str, switch: Callable[..., None]
+    kind: str, driver: type[HttpPlug], relay: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Tasmota says the same of a wrong password and of none; which it was this end knows."""
     with served(Plug(kind, bool, password="secret-pw")) as plug:
-        for password, words in (
+        monkeypatch.setenv("PW", "wrong")
+        for variable, words in (
             ("", "it wants a password"),
-            ("wrong", "it refuses the password of password_env"),
+            ("PW", "it refuses the password of password_env"),
         ):
-            with pytest.raises(PlugError, match=words):
-                switch(plug.url, 1, on=True, password=password, timeout_s=5.0)
+            with pytest.raises(RigError, match=words):
+                driver(plug.url, relay, variable).switch(on=True)
 
 
 def test_a_plug_with_words_of_its_own_is_told_so() -> None:
     """StateText is Tasmota's setting, which home automation changes: no relay is missing."""
     with (
         served(Plug("tasmota", bool, words=("0", "1"))) as plug,
-        pytest.raises(PlugError, match="StateText1"),
+        pytest.raises(RigError, match="StateText1"),
     ):
-        switch_tasmota(plug.url, 1, on=True, password="", timeout_s=5.0)
+        Tasmota(plug.url, 1).switch(on=True)

@@ -18,8 +18,9 @@ from hil.base.errors import ConfigError, RigError
 from hil.boards.firmware.build_folder import SDKCONFIG
 from hil.boards.flash import SlotFlasher, flash, tool
 from hil.boards.flash.tool import command, parts_of, write_of
-from hil.boards.power import switch_power
+from hil.boards.power.command import Command
 from hil.boards.rack import Board, Power
+from hil.boards.supply import switch_power
 from tests.virtual.virtual_board_rig import MAC, BoardProcess, make_build, wait_until
 
 PARTS = ("bootloader/bootloader.bin", "partition_table/partition-table.bin", "testapp.bin")
@@ -192,7 +193,7 @@ def test_power_of_a_virtual_board_goes_through_its_control(process: BoardProcess
 )
 def test_a_power_command_that_fails_is_the_rigs(command: str, words: list[str]) -> None:
     """The sentence has the command and what came back."""
-    broken = replace(board_at("/dev/ttyUSB0"), power=Power("command", command, timeout_s=0.2))
+    broken = replace(board_at("/dev/ttyUSB0"), power=Power("command", Command(command, 0.2), 0.0))
     with pytest.raises(RigError) as caught:
         switch_power(broken, "cycle", virtual=_no_virtual_board)
     for word in words:
@@ -200,10 +201,12 @@ def test_a_power_command_that_fails_is_the_rigs(command: str, words: list[str]) 
 
 
 def test_a_power_command_gets_the_action(tmp_path: Path) -> None:
-    """{action} becomes on, off or cycle."""
+    """{action} becomes on or off."""
     target = tmp_path / "action"
     command = f"cp /dev/null {target}-{{action}}"
-    switch_power(replace(board_at("x"), power=Power("command", command)), "off", virtual=_no_virtual_board)
+    switch_power(
+        replace(board_at("x"), power=Power("command", Command(command))), "off", virtual=_no_virtual_board
+    )
     assert (tmp_path / "action-off").exists()
 
 

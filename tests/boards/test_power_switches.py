@@ -16,10 +16,15 @@ import pytest
 
 from hil.base.errors import ConfigError, HilError, RigError
 from hil.boards.flash.identify import check_identity, identify
-from hil.boards.power import port_states, switch_power
-from hil.boards.power_proof import prove_power
+from hil.boards.http_plug import HttpPlug
+from hil.boards.power.command import Command
+from hil.boards.power.shelly import Shelly
+from hil.boards.power.tasmota import Tasmota
+from hil.boards.power.uhubctl import Uhubctl
 from hil.boards.rack import Board, Power, load_rack
 from hil.boards.rack.check import check_rack
+from hil.boards.supply import switch_power
+from hil.boards.supply_proof import prove_power
 from hil.virtual.board.client import BoardControl
 from tests.boards.switch_rig import Plug, install_uhubctl, served
 from tests.lab import Lab
@@ -55,9 +60,9 @@ def supply() -> list[bool]:
 
 def behind(plug: Plug, *, relay: int | None = None, password_env: str = "") -> Board:
     """Return a board behind a plug, by default behind its first relay."""
-    kind, first = ("tasmota", 1) if plug.kind == "tasmota" else ("shelly", 0)
-    relay = first if relay is None else relay
-    power = Power(kind, url=plug.url, relay=relay, password_env=password_env, off_time_s=0.01)
+    kind: type[HttpPlug] = Tasmota if plug.kind == "tasmota" else Shelly
+    driver = kind(plug.url, kind.first_relay if relay is None else relay, password_env)
+    power = Power(plug.kind, driver, off_time_s=0.01)
     return Board("b1", "virtual", "esp32", "nowhere", power, mac=MAC, where="rack.yaml:7")
 
 
@@ -75,7 +80,7 @@ def test_a_plug_whose_relay_sticks_is_named(supply: list[bool], kind: str) -> No
     """It takes the command and its relay stays: the rig's fault, with the plug's address."""
     with (
         served(Plug(kind, supply.append, stuck=True)) as plug,
-        pytest.raises(RigError, match=rf"{plug.url} failed: .*its relay is still on"),
+        pytest.raises(RigError, match=rf"{plug.url} failed: .*says that it is still on"),
     ):
         switch_power(behind(plug), "off", virtual=no_virtual_board)
 
@@ -124,7 +129,7 @@ def test_a_plug_that_is_not_there() -> None:
 def hub_for(folder: Path, process: BoardProcess, board: Board, monkeypatch: Any, **options: str) -> Board:
     install_uhubctl(folder, process, sys.executable, **options)
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
-    return replace(board, power=Power("uhubctl", location="1-1.2", port=2, off_time_s=0.01))
+    return replace(board, power=Power("uhubctl", Uhubctl("1-1.2", 2), off_time_s=0.01))
 
 
 @pytest.mark.slow
@@ -145,7 +150,9 @@ def test_a_hub_that_does_not_switch_is_named(
 ) -> None:
     """Its state afterwards tells, whatever its exit status; what is plugged in has words of its own."""
     hub = hub_for(tmp_path, process, board, monkeypatch, lies="yes")
-    with pytest.raises(RigError, match=r"did nothing: port 2 of hub 1-1\.2 says power enable connect"):
+    with pytest.raises(
+        RigError, match=r"port 2 of hub 1-1\.2 says power enable connect; port 2 of hub 2-1\.2 says off"
+    ):
         switch_power(hub, "off", virtual=no_virtual_board)
 
 
@@ -155,16 +162,9 @@ def test_a_hub_that_is_not_there(
 ) -> None:
     """uhubctl's own words say where it looked."""
     hub = hub_for(tmp_path, process, board, monkeypatch)
-    elsewhere = replace(hub, power=replace(hub.power, location="3-4"))
+    elsewhere = replace(hub, power=Power("uhubctl", Uhubctl("3-4", 2)))
     with pytest.raises(RigError, match="ended with status 1"):
         switch_power(elsewhere, "off", virtual=no_virtual_board)
-
-
-def test_states_before_the_switch_do_not_count() -> None:
-    """Only what stands below "New status" is what became of it."""
-    said = "Current status for hub 1-1 [x]\n  Port 1: 0100 power\nSent power off request\n"
-    said += "New status for hub 1-1 [x]\n  Port 1: 0000 off\n"
-    assert port_states(said) == [("1-1", 1, ("off",))]
 
 
 @pytest.mark.slow
@@ -194,7 +194,7 @@ def test_a_board_that_does_not_come_back_is_named(
     process: BoardProcess, board: Board, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A switch that only switches off is none."""
-    monkeypatch.setattr("hil.boards.power_proof.BACK_DEADLINE_S", 0.0)
+    monkeypatch.setattr("hil.boards.supply_proof.BACK_DEADLINE_S", 0.0)
     plug = Plug("tasmota", lambda on: on or process.control.power("off"))
     with served(plug):
         found = prove_power(replace(board, power=behind(plug).power), virtual=no_virtual_board)
@@ -235,7 +235,7 @@ def test_a_command_that_hangs_is_ended_with_its_children(
     """Nothing of it is left that could switch the board later."""
     late = tmp_path / "late"
     command = f"sh -c 'sh -c \"echo $$ > {late}; sleep 600; : {{action}}\" & wait'"
-    hanging = replace(board, power=Power("command", command, timeout_s=1.0))
+    hanging = replace(board, power=Power("command", Command(command, 1.0)))
     with pytest.raises(RigError, match="did not end within 1 s; it was ended, with all that it had started"):
         switch_power(hanging, "off", virtual=no_virtual_board)
     child = int(late.read_text())
@@ -247,9 +247,8 @@ BY_HAND = """
 import sys
 from pathlib import Path
 from hil.base.errors import exit_status
-from hil.boards.power import switch_power
-from hil.boards.rack import Board, Power, load_rack
-from hil.boards.rack.check import check_rack
+from hil.boards.rack import Board, Power
+from hil.boards.supply import switch_power
 board = Board("b1", "physical", "esp32", "/dev/null", Power("manual"), where="rack.yaml:7")
 sys.exit(exit_status(lambda: switch_power(board, sys.argv[1], virtual=lambda _: None)))
 """
@@ -282,9 +281,7 @@ def test_by_hand_without_a_terminal_is_refused() -> None:
         argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, cwd=REPOSITORY
     )
     assert done.returncode == 2
-    assert (
-        "rack.yaml:7: the power of board b1 is switched by hand, and nobody is at a terminal" in done.stderr
-    )
+    assert "rack.yaml:7: power off of board b1 by hand failed: nobody is at a terminal." in done.stderr
 
 
 RACK = """
@@ -312,17 +309,17 @@ def rack_with(tmp_path: Path, power: str) -> Path:
     [
         (
             "{type: uhubctl, location: 1-1.2, port: 3}",
-            Power("uhubctl", location="1-1.2", port=3, off_time_s=2.0),
+            Power("uhubctl", Uhubctl("1-1.2", 3), 2.0),
         ),
         (
             '{type: tasmota, url: "http://plug:8080/", off_time: 500 ms, timeout: 3 s}',
-            Power("tasmota", url="http://plug:8080", relay=1, off_time_s=0.5, timeout_s=3.0),
+            Power("tasmota", Tasmota("http://plug:8080", 1, timeout_s=3.0), 0.5),
         ),
         (
             '{type: shelly, url: "http://10.0.0.7", password_env: PW}',
-            Power("shelly", url="http://10.0.0.7", password_env="PW", off_time_s=2.0),
+            Power("shelly", Shelly("http://10.0.0.7", 0, "PW"), 2.0),
         ),
-        ("{type: command, command: 'x {action}'}", Power("command", "x {action}")),
+        ("{type: command, command: 'x {action}'}", Power("command", Command("x {action}"), 2.0)),
         ("{type: manual}", Power("manual")),
     ],
 )
@@ -349,6 +346,14 @@ def test_a_switch_that_cannot_be_is_refused(tmp_path: Path, text: str, words: li
     for word in ["rack.yaml:11", *words]:
         assert word in str(caught.value)
     assert "geheim" not in str(caught.value)
+
+
+def test_a_hub_is_switched_whole_and_without_a_person(tmp_path: Path) -> None:
+    """`hub_power` has no port, and any type that a run can use."""
+    path = rack_with(tmp_path, '{type: none}\n    hub_power: {type: uhubctl, location: "1-1"}')
+    assert load_rack(path).board("a").hub_power == Power("uhubctl", Uhubctl("1-1", 0), 2.0)
+    with pytest.raises(ConfigError, match=r"rack.yaml:12: .*manual"):
+        load_rack(rack_with(tmp_path, "{type: none}\n    hub_power: {type: manual}"))
 
 
 @pytest.mark.slow

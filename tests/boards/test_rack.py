@@ -54,7 +54,7 @@ def test_the_lab_example_loads() -> None:
     """The example of a physical rack is a valid rack file with the password kept outside."""
     rack = load_rack(RACKS / "lab-example.yaml")
     assert rack.access_point.psk_env == "HIL_WIFI_PSK"
-    assert rack.board("esp32-1").power.timeout_s == 20.0
+    assert rack.board("esp32-1").power.off_time_s == 2.0
     assert rack.board("esp32s3-1").target == "esp32s3"
 
 

@@ -22,12 +22,12 @@ from hil.base.errors import ConfigError, NoAnswerError, RigError
 from hil.boards import serial_url
 from hil.boards.flash.identify import identify
 from hil.boards.places.exporter import exporter_config
-from hil.boards.power import await_port
 from hil.boards.rack import Board, Power, load_rack
 from hil.boards.rack.check import check_rack
 from hil.boards.serial_url import protocol_usb
 from hil.boards.serial_url.protocol_watched import watched
 from hil.boards.serial_url.usb import UsbPort, from_url, is_gone
+from hil.boards.supply import await_port
 from hil.ci.runner import udev_rules
 from hil.fixtures.board.embedded import open_port
 from tests.boards.usb_tree import UsbTree

@@ -16,6 +16,8 @@ from pathlib import Path
 from ruamel.yaml import YAML
 
 from hil.base.errors import ConfigError
+from hil.boards.power.tasmota import Tasmota
+from hil.boards.power.uhubctl import Uhubctl
 from hil.boards.rack import Board, Rack
 from hil.boards.serial_url import NETWORK_PORT
 from hil.boards.serial_url.usb import UsbPort, from_url
@@ -64,10 +66,10 @@ def _classes(board: Board) -> list[str]:
 
 def _power(board: Board) -> dict[str, dict[str, object]]:
     """Return a power port by its class; nothing of a supply that labgrid 26 has no driver for."""
-    power = board.power
-    if power.type == "uhubctl" and "-" in power.location:  # a root hub has another name at labgrid
+    power = board.power.driver
+    if isinstance(power, Uhubctl) and "-" in power.location:  # a root hub has another name at labgrid
         return {"USBPowerPort": {"match": {"sys_name": f"{power.location}:1.0"}, "index": power.port}}
-    if power.type == "tasmota" and not power.password_env:  # labgrid's own is for plugs at an MQTT broker
+    if isinstance(power, Tasmota) and not power.password_env:  # labgrid's own is for plugs at an MQTT broker
         host = f"{power.url}/cm?cmnd=Power{{index}}%20{{value}}"
         return {"NetworkPowerPort": {"model": "simplerest", "host": host, "index": power.relay}}
     return {}

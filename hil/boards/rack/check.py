@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import socket
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -17,7 +16,6 @@ from pathlib import Path
 from hil.base.errors import HilError
 from hil.base.finding import Finding
 from hil.base.process import find_program
-from hil.base.secret import secret, way_out
 from hil.boards.current import check_meter
 from hil.boards.flash.identify import check_identity, identify
 from hil.boards.lease import lease_boards, read_holder
@@ -199,23 +197,5 @@ def _check_virtual_port(board: Board, served_port: int | None) -> Finding:
 
 def _check_power(board: Board) -> Iterator[Finding]:
     for power in filter(None, (board.power, board.hub_power)):
-        if power.type in ("command", "uhubctl"):
-            yield _check_switch_program(board, shlex.split(power.command)[0] if power.command else "uhubctl")
-        if power.password_env and not secret(power.password_env):
-            yield Finding(
-                board.id,
-                ok=False,
-                sentence=f"the password of its plug is not in the environment variable {power.password_env}.",
-                mend=way_out(power.password_env),
-            )
-
-
-def _check_switch_program(board: Board, program: str) -> Finding:
-    if find_program(program):
-        return Finding(board.id, ok=True, sentence=f"power switch {program} is there; --power proves it")
-    return Finding(
-        board.id,
-        ok=False,
-        sentence=f"its power command {program!r} is not installed.",
-        mend=f"install {program}, or correct its 'power' in the rack file.",
-    )
+        if power.driver:
+            yield from power.driver.check(board.id)

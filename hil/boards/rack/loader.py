@@ -20,6 +20,7 @@ from hil.base.errors import ConfigError
 from hil.base.gateway_url import problem_of
 from hil.base.yamlfile import Node, load
 from hil.base.yamlvalue import did_you_mean
+from hil.boards.drivers import FOLDER
 from hil.boards.places.settings import check_leased, is_unleased
 from hil.boards.rack.access_point import AccessPoint, read_access_point
 from hil.boards.rack.current import Current, read_current
@@ -228,7 +229,7 @@ def load_rack(path: Path, *, unleased: bool = False) -> Rack:
         root.require(_REQUIRED)
     if not (unleased and is_unleased(root)):
         check_leased(root)
-    boards = () if unleased and is_unleased(root) else _read_boards(root)
+    boards = () if unleased and is_unleased(root) else _read_boards(root, path.parent / FOLDER)
     host = _read_host(root.section("host"))
     rack = Rack(
         name=_rack_name(root),
@@ -302,11 +303,11 @@ def _read_pushgateway(node: Node | None) -> str:
     return url
 
 
-def _read_boards(root: Node) -> tuple[Board, ...]:
+def _read_boards(root: Node, drivers: Path) -> tuple[Board, ...]:
     nodes = root.sections("boards")
     if not nodes:
         raise root.error("boards", "a rack needs at least one board.")
-    boards = tuple(_read_board(node) for node in nodes)
+    boards = tuple(_read_board(node, drivers) for node in nodes)
     _check_unique(nodes, boards, "id", lambda board: board.id)
     for key in ("serial", "usb"):
         by_key = [(node, board) for node, board in zip(nodes, boards, strict=True) if key in node]
@@ -322,7 +323,7 @@ def _read_boards(root: Node) -> tuple[Board, ...]:
     return boards
 
 
-def _read_board(node: Node) -> Board:
+def _read_board(node: Node, drivers: Path) -> Board:
     kind = next(kind for kind in KINDS if kind == node.choice("kind", KINDS))
     is_process = kind in UNREAL
     chip = node.choice("target", MODELLED if is_process else tuple(CHIPS))
@@ -331,7 +332,7 @@ def _read_board(node: Node) -> Board:
         kind=kind,
         chip=chip,
         serial=_read_serial(node, kind, is_process=is_process),
-        power=read_power(node.section("power", default=None)),
+        power=read_power(node.section("power", default=None), drivers),
         baud=node.integer("baud", default=DEFAULT_BAUD, minimum=9600, maximum=3_000_000),
         mac=_read_mac(node, required=is_process),
         labels=tuple(node.texts("labels", default=[])),
@@ -339,7 +340,7 @@ def _read_board(node: Node) -> Board:
         emulator=_read_emulator(node, kind),
         where=node.where(),
         network=read_network(node.section("network", default=None), kind=kind, chip=chip, where=node.where()),
-        hub_power=read_hub(node.section("hub_power", default=None)),
+        hub_power=read_hub(node.section("hub_power", default=None), drivers),
         current=read_current(node.section("current", default=None), kind),
     )
 

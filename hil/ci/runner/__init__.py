@@ -15,6 +15,7 @@ from pathlib import Path
 from string import Template
 
 from hil.base.errors import ConfigError
+from hil.boards.power.uhubctl import Uhubctl
 from hil.boards.rack import Board, Rack
 from hil.boards.serial_url.usb import UsbPort, from_url
 from hil.network import root_helper
@@ -149,5 +150,5 @@ def _usb_match(port: UsbPort) -> str:
 
 def _hubs(boards: list[Board]) -> list[str]:
     """Return the hubs that uhubctl switches, by their place on the bus."""
-    switches = [switch for board in boards for switch in (board.power, board.hub_power) if switch]
-    return sorted({switch.location for switch in switches if switch.type == "uhubctl"})
+    switches = [switch.driver for board in boards for switch in (board.power, board.hub_power) if switch]
+    return sorted({driver.location for driver in switches if isinstance(driver, Uhubctl)})

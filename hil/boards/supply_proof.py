@@ -13,9 +13,9 @@ from collections.abc import Callable
 from hil.base.errors import HilError, NoAnswerError, RigError
 from hil.base.finding import Finding
 from hil.boards.flash.identify import Identity, identify
-from hil.boards.power import VirtualSwitch, switch_power
 from hil.boards.rack import Board
 from hil.boards.serial_url.usb import is_gone
+from hil.boards.supply import VirtualSwitch, switch_power
 
 BACK_DEADLINE_S = 20.0  # a hub that had no power is enumerated again within seconds
 _BACK_POLL_S = 0.5

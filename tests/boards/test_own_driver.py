@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A lab's own driver stands beside its rack file: the page's works; a wrong one is told by file and line."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import threading
+import tty
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from hil.base.errors import ConfigError, RigError
+from hil.boards.drivers import types_of
+from hil.boards.power import PowerDriver
+from hil.boards.rack import Board, load_rack
+from hil.boards.supply import switch_power
+from tests.boards.test_power_switches import no_virtual_board, rack_with
+
+PAGE = Path(__file__).resolve().parents[2] / "docs/operate/racks.md"
+
+
+@dataclass
+class RelayCard:
+    """A card of eight relays on a pseudo terminal; ``stuck`` relays do not move."""
+
+    device: str
+    stuck: bool = False
+    states: dict[int, bool] = field(default_factory=lambda: dict.fromkeys(range(1, 9), True))
+
+    def answer(self, command: bytes) -> bytes:
+        if command == b"\xff":
+            words = (f"CH{number}: {'ON' if on else 'OFF'}\r\n" for number, on in self.states.items())
+            return "".join(words).encode()
+        start, channel, on, total = command
+        assert (start, total) == (0xA0, 0xA0 + channel + on)
+        if not self.stuck:
+            self.states[channel] = bool(on)
+        return b""
+
+
+@pytest.fixture
+def card() -> Iterator[RelayCard]:
+    ours, theirs = pty.openpty()
+    tty.setraw(theirs)
+    card = RelayCard(os.ttyname(theirs))
+
+    def serve() -> None:
+        while (first := os.read(ours, 1)) != b"\n":
+            rest = b"" if first == b"\xff" else os.read(ours, 1) + os.read(ours, 1) + os.read(ours, 1)
+            os.write(ours, card.answer(first + rest))
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    yield card
+    os.write(theirs, b"\n")
+    thread.join()
+    os.close(ours)
+    os.close(theirs)
+
+
+def fenced(language: str) -> str:
+    """Return a block of the page's section."""
+    section = PAGE.read_text(encoding="utf-8").partition("## A driver of your own")[2].partition("\n## ")[0]
+    (block,) = re.findall(rf"```{language}\n(.*?)```", section, re.DOTALL)
+    return str(block)
+
+
+def with_driver(folder: Path, text: str, power: str = "{type: relay}", *, name: str = "relay") -> Path:
+    (folder / "drivers").mkdir()
+    (folder / "drivers" / f"power_{name}.py").write_text(text)
+    return rack_with(folder, power)
+
+
+@pytest.fixture
+def board(tmp_path: Path, card: RelayCard) -> Board:
+    """Return a board of a rack file that has the page's lines, at the card."""
+    power = fenced("yaml").partition("power: ")[2].replace("/dev/ttyUSB7", card.device)
+    return load_rack(with_driver(tmp_path, fenced("python"), power)).board("a")
+
+
+def test_the_pages_driver_switches_its_relay_alone(board: Board, card: RelayCard) -> None:
+    """A driver is one file of 30 lines at most beside the rack file, with the keys that are common to all."""
+    assert len(fenced("python").splitlines()) <= 30
+    assert board.power.off_time_s == 3.0
+    assert board.power.is_automatic
+    switch_power(board, "off", virtual=no_virtual_board)
+    assert [number for number, on in card.states.items() if not on] == [2]
+    switch_power(board, "on", virtual=no_virtual_board)
+    assert all(card.states.values())
+
+
+def test_a_relay_of_the_pages_driver_that_sticks_is_found(board: Board, card: RelayCard) -> None:
+    """Its state is asked for after each switch, as of our own drivers."""
+    card.stuck = True
+    with pytest.raises(RigError, match=r"power off of board a by .* failed: .*says that it is still on"):
+        switch_power(board, "off", virtual=no_virtual_board)
+
+
+def test_what_a_driver_lets_through_is_the_rigs_with_its_line(board: Board) -> None:
+    """A card that is not there: what pyserial says, and where the driver met it."""
+    object.__setattr__(board.power.driver, "card", "/dev/no-card")
+    with pytest.raises(RigError, match=r"power_relay\.py:\d+: SerialException: .*/dev/no-card"):
+        switch_power(board, "off", virtual=no_virtual_board)
+
+
+HEAD = "from hil.boards.power import PowerDriver\n"
+READ = "    def read(cls, node):\n"
+WHOLE = f"{HEAD}class Relay(PowerDriver):\n    switch = is_on = None\n    @classmethod\n{READ}"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ("def (:\n", 1, "SyntaxError"),
+        ("import os\nimport no_such_library\n", 2, "No module named 'no_such_library'"),
+        (HEAD, 1, "it has 0 classes of PowerDriver"),
+        (f"{HEAD}class A(PowerDriver): ...\nclass B(PowerDriver): ...\n", 1, "it has 2 classes of"),
+        (
+            f"{HEAD}\nclass Relay(PowerDriver):\n    @classmethod\n{READ}        ...\n",
+            3,
+            "lacks is_on, switch",
+        ),
+        (f"{WHOLE}        return node.txt('card')\n", 6, "AttributeError: .*'txt'"),
+    ],
+)
+def test_a_driver_that_is_wrong_is_told_by_line(tmp_path: Path, text: str, line: int, words: str) -> None:
+    """It is the configuration's fault, with the page that shows a driver."""
+    with pytest.raises(ConfigError, match=rf"drivers/power_relay\.py:{line}: .*{words}") as caught:
+        load_rack(with_driver(tmp_path, text))
+    assert PAGE.name in caught.value.next_step
+
+
+def test_a_drivers_keys_are_as_strict_as_ours(tmp_path: Path) -> None:
+    """A key that it does not take is told with the line of the rack file."""
+    with pytest.raises(ConfigError, match=r"rack\.yaml:11: unknown key 'chanel'"):
+        load_rack(with_driver(tmp_path, f"{WHOLE}        return cls()\n", "{type: relay, chanel: 2}"))
+
+
+@pytest.mark.parametrize("name", ["manual", "tasmota"])
+def test_a_driver_of_our_name_is_refused(tmp_path: Path, name: str) -> None:
+    """Otherwise nobody would see which of the two switches."""
+    with pytest.raises(ConfigError, match=rf"power_{name}\.py:1: the type '{name}' is hil's own"):
+        load_rack(with_driver(tmp_path, fenced("python"), name=name))
+
+
+def test_a_mistyped_type_names_the_labs_too(tmp_path: Path) -> None:
+    """Known are our files and those of the folder, whoever added them."""
+    with pytest.raises(ConfigError, match=r"rack\.yaml:11: .*rellay.*relay"):
+        load_rack(with_driver(tmp_path, fenced("python"), "{type: rellay}"))
+
+
+def test_each_file_of_ours_is_a_type() -> None:
+    """The list of types is the folder's, which holds nothing else."""
+    import hil.boards.power as ours
+
+    files = {path.stem for path in Path(ours.__file__).parent.glob("*.py")} - {"__init__"}
+    assert set(types_of(ours)) == files == {"command", "shelly", "tasmota", "uhubctl"}
+    methods = [
+        name for name, value in vars(PowerDriver).items() if callable(value) or isinstance(value, classmethod)
+    ]
+    assert len([name for name in methods if not name.startswith("_")]) == 5
