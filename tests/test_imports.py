@@ -108,6 +108,14 @@ def test_the_page_of_the_architecture_names_these_floors() -> None:
     assert tuple(re.findall(r"^\| `(hil\.\w+)` \|", text, re.MULTILINE)) == FLOORS
 
 
+def test_the_picture_of_the_house_has_these_floors() -> None:
+    """docs/img/house.svg, which the page shows, has the same floors, each above those that it imports."""
+    assert "../img/house.svg" in ARCHITECTURE.read_text(encoding="utf-8")
+    picture = (ROOT / "docs" / "img" / "house.svg").read_text(encoding="utf-8")
+    heights = {room: int(y) for y, room in re.findall(r'class="room" x="\d+" y="(\d+)">([\w.]+)<', picture)}
+    assert tuple(sorted(heights, key=lambda room: -heights[room])) == FLOORS
+
+
 def test_only_fixtures_and_benches_know_pytest() -> None:
     """The library works without pytest and tests."""
     assert not offences("hil", {"pytest", "_pytest", "pytest_embedded", "tests", "tools"})
