@@ -20,7 +20,8 @@ from hil.base.errors import ConfigError, HilError
 from hil.base.paths import PROJECT_ROOT
 from hil.boards.firmware.revision import run_step
 from hil.run.sealed import MAC, flash_content
-from hil.virtual.emulator.qemu import SealedRun, find_qemu
+from hil.virtual.emulator.driver import SealedRun
+from hil.virtual.emulator.drivers import find_counting
 from tests.host_builds import PLAIN, build_programs
 
 SOURCES = PROJECT_ROOT / "firmware" / "host" / "conformance"
@@ -72,11 +73,11 @@ def build_for_chip() -> Path:
 
 def run_on_chip(build_dir: Path) -> list[Rule]:
     """Run the rules on an emulated chip, whose time follows its instructions. Raises HilError."""
-    qemu = find_qemu(CHIP)
+    emulator = find_counting(CHIP)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "flash").write_bytes(flash_content(build_dir))
-        run = SealedRun(qemu, folder / "flash", folder / "run", mac=MAC)
+        run = emulator.seal(folder / "flash", folder / "run", mac=MAC)
         try:
             text = _console_of(run)
         finally:

@@ -38,7 +38,7 @@ from hil.run.plan.planning import image_of
 from hil.run.plan.selection import select_cases
 from hil.thresholds import load_project
 from hil.thresholds.loader import FOLDER
-from hil.virtual.emulator.chips import COUNTING, target_of
+from hil.virtual.emulator.drivers import COUNTING, target_of
 
 T = TypeVar("T")
 

@@ -33,7 +33,7 @@ from hil.run.plan import ticks_hz_of
 from hil.store.codec import build, decode
 from hil.thresholds import load_project
 from hil.thresholds.loader import FOLDER
-from hil.virtual.emulator.chips import COUNTING, target_of
+from hil.virtual.emulator.drivers import COUNTING, target_of
 
 SCHEMA = 1
 SUITES = {"nightly": ("nightly", "nightly")}  # trigger → suite of the virtual rack, of physical racks

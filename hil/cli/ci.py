@@ -26,6 +26,7 @@ from hil.cli.ci_steps import jobs_of_this_run, say, summarise, write_outputs
 from hil.cli.ci_verdict import comment_command, issues_command, verdict_command
 from hil.cli.options import DEFAULT_OUT, F, ci_folder
 from hil.store import ended
+from hil.virtual.emulator.drivers import install_counting
 
 
 @click.group("ci")
@@ -116,9 +117,9 @@ def measure_leg(leg_name: str) -> int:
         words = shop.command(leg)
     except BuildFailed as failed:
         return failed.status
-    if leg.job == EMULATED_JOB and "IDF_PATH" in os.environ:  # its container has QEMU: nothing is fetched
-        tools = Path(os.environ["IDF_PATH"], "tools", "idf_tools.py")
-        if status := run_here(("python3", str(tools), "install", "qemu-riscv32"), shop.folder):
+    if leg.job == EMULATED_JOB and "IDF_PATH" in os.environ:  # its container has it: nothing is fetched
+        status = run_here(("sh", "-c", install_counting(leg.target)), shop.folder)
+        if status:
             return status
     return _become(words, shop.plan, leg, shop.folder)
 

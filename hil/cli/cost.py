@@ -40,8 +40,7 @@ from hil.store.run_info import (
 from hil.store.verdicts import status_of
 from hil.thresholds import Thresholds, load_project, project_files
 from hil.thresholds.loader import FOLDER
-from hil.virtual.emulator.chips import COUNTING
-from hil.virtual.emulator.qemu import find_qemu
+from hil.virtual.emulator.drivers import COUNTING, find_counting
 
 SUITE = "sealed"
 UNIT = "instructions"
@@ -57,19 +56,19 @@ def command(*, target: str, **given: Any) -> int:
 
     Each case has a boot of its own from a fresh flash, without a word from outside, and is measured twice:
     boots that differ by a byte are no measurement. The figures are instructions, and say nothing of time,
-    caches, flash or radio. Needs QEMU with the chip, which ESP-IDF installs (idf_tools.py install
-    qemu-riscv32); no rack, no root.
+    caches, flash or radio. Needs an emulator that counts, which ESP-IDF installs
+    (docs/operate/emulated-boards.md); no rack, no root.
     """
     options = RunOptions(**given)
     options.check()
     ended.begin(options.out, "hil cost")
-    qemu = find_qemu(target)
+    emulator = find_counting(target)
     limits = load_project(options.thresholds)
     cases = _cases(limits, options.suite)
     images, not_compared = _images(Image(target), options.firmware, options.base)
     no_base = read_failure(options.no_base_because) if options.no_base_because else None
     run_id, cores = new_run_id("cost"), os.cpu_count() or 1
-    plan = SealedPlan(run_id, qemu, images, cases, options.out / run_id / "sealed", cores, not_compared)
+    plan = SealedPlan(run_id, emulator, images, cases, options.out / run_id / "sealed", cores, not_compared)
     directory = RunDirectory.create(options.out, _info(plan, options.suite, options.trigger))
     directory.keep(project_files(options.thresholds), FOLDER)
     if no_base:

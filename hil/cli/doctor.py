@@ -23,8 +23,7 @@ from hil.base.project import read_project
 from hil.network.peers.iperf.process import PROGRAM, require_version
 from hil.reports.fetching import site_folder
 from hil.virtual import privileges
-from hil.virtual.emulator.chips import CHIPS
-from hil.virtual.emulator.qemu import finding
+from hil.virtual.emulator import drivers
 
 FREE_DISK_BYTES = 2 * 1024**3
 
@@ -57,7 +56,7 @@ def examine() -> list[Finding]:
         *privileges.check(),
         _check_report_generator(),
         _check_idf(),
-        *_check_emulators(),
+        *drivers.what_is_there(),  # only a rack with emulated boards needs one, as its check says
         _check_disk(),
     ]
 
@@ -204,11 +203,6 @@ def _check_idf() -> Finding:
         sentence="is not on PATH; only builds for physical boards need it.",
         mend=". $IDF_PATH/export.sh",
     )
-
-
-def _check_emulators() -> Iterator[Finding]:
-    """Only a rack with emulated boards needs one, as its check says; what is there is told anyway."""
-    return (found for chip in CHIPS if (found := finding(chip, needed=False)).ok)
 
 
 def _check_disk() -> Finding:

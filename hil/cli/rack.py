@@ -47,8 +47,8 @@ from hil.network.process import LocalSpawner
 from hil.network.shaping import check_shaping
 from hil.store import RunDirectory, read_run
 from hil.store.run_info import utc_now
-from hil.virtual.emulator import qemu
-from hil.virtual.virtual_rack import boards_up, emulated_chips
+from hil.virtual.emulator import drivers
+from hil.virtual.virtual_rack import boards_up
 
 _LEAST = ("kind", "target", "MTTR")  # the first is left out first
 
@@ -248,7 +248,7 @@ def check(rack: Path, out: Path, *, power: bool) -> None:
     up = boards_up(loaded, out)
     locks = lock_dir(loaded, out)
     findings = check_rack(loaded, locks, served={board.id: board.tcp_port for board in up.values()})
-    findings += [qemu.finding(chip, needed=True) for chip in emulated_chips(loaded.boards)]
+    findings += [drivers.finding(*found, needed=True) for found in drivers.emulators_of(loaded.boards)]
     if not loaded.is_virtual:
         findings.append(_capture_rights(loaded))
         findings += check_access_point(loaded.access_point)

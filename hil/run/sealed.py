@@ -30,8 +30,8 @@ from hil.session.console import plain, text_of
 from hil.session.transfer import Transfer, case_words, merge, run_fault
 from hil.session.trouble import recognise
 from hil.store.run_info import utc_now
-from hil.virtual.emulator.chips import target_of
-from hil.virtual.emulator.qemu import SEALED, Qemu, SealedRun
+from hil.virtual.emulator.driver import CountingEmulator
+from hil.virtual.emulator.drivers import target_of
 from hil.wire import Begin, Data, End, Message, Reply, WireError, format_command, parse_line
 
 RACK = "emulator"  # in records: there is no rack, only a program
@@ -162,15 +162,15 @@ def end_of(console: bytes) -> int | None:
 
 
 def boot_once(
-    qemu: Qemu, flash: Path, folder: Path, *, board: str, timeout_s: float = TIMEOUT_S
+    emulator: CountingEmulator, flash: Path, folder: Path, *, board: str, timeout_s: float = TIMEOUT_S
 ) -> tuple[bytes, str]:
     """Boot a chip from a copy of this flash, to the end of its script; return its console and where that is.
 
     Raises:
         FirmwareError: it crashed, or did not come to the end in time.
-        RigError: QEMU failed.
+        RigError: the emulator failed.
     """
-    run = SealedRun(qemu, flash, folder, mac=MAC)
+    run = emulator.seal(flash, folder, mac=MAC)
     deadline = time.monotonic() + timeout_s
     try:
         while True:
@@ -235,7 +235,7 @@ class SealedPlan:
     """
 
     run_id: str
-    qemu: Qemu
+    emulator: CountingEmulator
     images: Mapping[Role, Firmware]
     cases: Sequence[Case]
     folder: Path
@@ -244,7 +244,7 @@ class SealedPlan:
 
     @property
     def chip(self) -> str:
-        return self.qemu.chip.name
+        return self.emulator.chip_name
 
     @property
     def target(self) -> str:
@@ -349,7 +349,8 @@ def _boots(plan: SealedPlan, flash: bytes, place: Path) -> list[tuple[bytes, str
     image.write_bytes(flash)
     try:
         return [
-            boot_once(plan.qemu, image, place / f"boot{number}", board=plan.chip) for number in range(BOOTS)
+            boot_once(plan.emulator, image, place / f"boot{number}", board=plan.chip)
+            for number in range(BOOTS)
         ]
     finally:
         image.unlink()
@@ -388,7 +389,7 @@ def _record(plan: SealedPlan, role: Role, series: Series, boot_index: int) -> Ru
         environment={
             "device": dict(series.device),
             "rig": rig,
-            "emulation": plan.qemu.environment(SEALED),
+            "emulation": plan.emulator.sealed_environment(),
         },
         product=product_here(),
     )

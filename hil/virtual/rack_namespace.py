@@ -22,7 +22,7 @@ from typing import Any
 
 BRIDGE = "hil0"
 BOARD_DEVICE = "wlan0"
-EMULATOR_DEVICE = "eth0"  # the tap that QEMU opens, behind a bridge of the board's namespace
+EMULATOR_DEVICE = "eth0"  # the tap that an emulator opens, behind a bridge of the board's namespace
 EMULATOR_BRIDGE = "br0"
 HOST_ADDRESS = "10.77.0.1"
 PREFIX_BITS = 24
@@ -136,7 +136,7 @@ def connect_board(board_id: str, index: int, mac: str, *, emulated: bool = False
 
 
 def _connect_emulator() -> None:
-    """Join wlan0 and QEMU's tap. Neither takes the board's MAC address, which is behind them."""
+    """Join wlan0 and the emulator's tap. Neither takes the board's MAC address, which is behind them."""
     ip_batch(
         "link set lo up",
         f"link add {EMULATOR_BRIDGE} type bridge stp_state 0 forward_delay 0 mcast_snooping 0",

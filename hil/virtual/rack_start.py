@@ -54,9 +54,11 @@ def default_board_command(board: BoardLaunch) -> Sequence[str]:
     argv += ["--listen-fd", str(board.listen_fd), "--control", str(board.control_path)]
     argv += ["--flash", str(board.flash_path), "--mac", board.spec.mac, "--chip", board.spec.chip]
     argv += ["--netns", str(board.netns_path)]
-    if board.spec.ssid and board.spec.kind == "virtual":
+    if board.spec.kind == "emulated":
+        return [*argv, "--emulator", board.spec.emulator]
+    if board.spec.ssid:
         argv += [f"--ap={board.spec.ssid}", f"--ap-password={board.spec.password}"]
-    if strict_here() is not None and board.spec.kind == "virtual":
+    if strict_here() is not None:
         argv += ["--strict", "fail" if strict_here() else "warn"]
     return [*argv, "--pace"] if board.spec.pace else argv
 

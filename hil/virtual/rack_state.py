@@ -22,8 +22,8 @@ POLL_S = 0.02
 @dataclass(frozen=True)
 class VirtualBoardSpec:
     """A virtual board, or an emulated one: ``port`` is its RFC2217 port on the caller's loopback, 0 = any
-    free one; ``pace`` makes a virtual one's UART as slow as its baud rate. ``ssid`` is the only network that
-    its station finds, "" where each name is answered."""
+    free one; ``pace`` makes a virtual one's UART as slow as its baud rate; ``emulator`` runs an emulated one.
+    ``ssid`` is the only network that its station finds, "" where each name is answered."""
 
     id: str
     chip: str = "esp32"
@@ -31,6 +31,7 @@ class VirtualBoardSpec:
     port: int = 0
     pace: bool = False
     kind: Kind = "virtual"
+    emulator: str = ""
     ssid: str = ""
     password: str = ""
 

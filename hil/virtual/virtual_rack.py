@@ -23,7 +23,7 @@ from hil.virtual import rack_namespace, rack_start, rack_state, remote_process, 
 from hil.virtual.air.build import build_air
 from hil.virtual.air.control import AirControl
 from hil.virtual.air.profile import AirProfile
-from hil.virtual.emulator.qemu import find_qemu
+from hil.virtual.emulator import drivers
 from hil.virtual.rack_start import BoardCommand, default_board_command
 from hil.virtual.rack_state import RackPaths, VirtualBoardSpec
 from hil.virtual.remote_process import RemoteProcess
@@ -172,8 +172,7 @@ class VirtualRack:
         self._require_board(board_id)
         if self.boards[board_id].kind != "emulated":
             return {}
-        state = self.board_control(board_id).state()
-        return {key: str(state[key]) for key in ("emulator", "icount")}
+        return dict(self.board_control(board_id).state()["emulation"])
 
     def access_point_interface(self, board_id: str) -> str:
         """Return the bridge's port towards the board: the access point's side of its air."""
@@ -298,8 +297,8 @@ def start_virtual_rack(
     rack: Rack, boards: Sequence[Board], profile: AirProfile, out: Path, state_dir: Path
 ) -> VirtualRack:
     """Start a rack of these boards. Raises RigError with the way out."""
-    for chip in emulated_chips(boards):
-        find_qemu(chip)  # before anything is started
+    for emulator, chip in drivers.emulators_of(boards):
+        drivers.find(emulator, chip)  # before anything is started
     point = rack.access_point
     specs = [
         VirtualBoardSpec(
@@ -308,6 +307,7 @@ def start_virtual_rack(
             board.mac,
             board.tcp_port,
             kind=board.kind,
+            emulator=board.emulator,
             ssid=point.ssid,
             password=point.password,
         )
@@ -321,11 +321,6 @@ def start_virtual_rack(
         air_seed=rack.access_point.seed,
         air_binary=build_air(out / "virtual" / "air"),
     )
-
-
-def emulated_chips(boards: Sequence[Board]) -> list[str]:
-    """Return the chips that an emulator is needed for."""
-    return sorted({board.chip for board in boards if board.kind == "emulated"})
 
 
 def at_its_port(board: Board, running: VirtualRack) -> Board:

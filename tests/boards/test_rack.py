@@ -239,7 +239,6 @@ def test_an_emulated_board_stands_beside_virtual_ones(tmp_path: Path) -> None:
     ("old", "new", "words"),
     [
         ("    emulator: qemu\n", "", ["emulator"]),
-        ("emulator: qemu", "emulator: bochs", ["'bochs'", "qemu"]),
         ("    mac: 02:00:00:00:00:03\n", "", ["mac"]),
         ("kind: emulated", "kind: virtual", ["a virtual board has no emulator", "kind: emulated"]),
         ("power:", "serial: /dev/ttyUSB0\n    power:", ["an emulated board's serial", "free port"]),

@@ -24,7 +24,7 @@ from hil.ci.limits import Counting
 from hil.ci.plan import EMULATED_JOB, INSTRUCTION_COST, CiPlan, plan_event, read_plan_of, write_plan
 from hil.cli.app import run_command
 from hil.store import RunDirectory
-from hil.virtual.emulator.chips import COUNTING
+from hil.virtual.emulator.drivers import COUNTING
 from tests.ci.ci_rig import HEAD, Repository, a_plan, leave_run, targets_file
 from tests.make_records import change_info
 from tests.reports.as_read import as_read

@@ -13,7 +13,7 @@ from hil.base.errors import ConfigError
 from hil.ci.event import TARGETS_FILE, changed_files, kind_of, merge_base, read_event, read_targets
 from hil.ci.night import add_runs
 from hil.ci.plan import NOTHING_FLASHED, CiPlan, plan_event, read_plan, write_plan
-from hil.virtual.emulator.chips import COUNTING
+from hil.virtual.emulator.drivers import COUNTING
 from tests.ci.ci_rig import BASE, HEAD, Repository, a_plan, leave_run, targets_file
 from tests.in_process import hil
 from tests.lab import ROOT, own_environment

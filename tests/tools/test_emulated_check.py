@@ -26,7 +26,7 @@ from hil.boards.firmware.app_image import (
 )
 from hil.boards.firmware.build_folder import Image
 from hil.boards.firmware.selection import find_firmware
-from hil.virtual.emulator.qemu import find_qemu
+from hil.virtual.emulator.drivers import find_counting
 from tests.run import sealed_chip
 from tools.check_report import Report
 from tools.emulated_check import __main__ as emulated_check
@@ -65,7 +65,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, behaviour: Mapping[st
     """Make a bench with the stand-in for QEMU and the chip in it."""
     monkeypatch.setenv("HIL_QEMU_RISCV32", str(sealed_chip.install(tmp_path / "bin")))
     build = sealed_chip.build(tmp_path / "build", behaviour)
-    found = Inputs(find_qemu(inputs.CHIP), find_firmware(build, Image(inputs.CHIP)), None)
+    found = Inputs(find_counting(inputs.CHIP), find_firmware(build, Image(inputs.CHIP)), None)
     return Bench(tmp_path / "check", found)
 
 

@@ -22,11 +22,11 @@ class EmulatedProcess(BoardProcess):
     module = "hil.virtual.emulator"
 
     def __init__(self, folder: Path, flash: Path | None = None) -> None:
-        super().__init__(folder, "--chip", "esp32c3", flash=flash)
+        super().__init__(folder, "--chip", "esp32c3", "--emulator", "qemu", flash=flash)
 
     @property
-    def qemu_pid(self) -> int:
-        return int(self.control.state()["qemu_pid"])
+    def emulator_pid(self) -> int:
+        return int(self.control.state()["emulator_pid"])
 
     def died(self) -> str:
         """Wait for the end of the process that ends by itself; return what it said."""
@@ -70,19 +70,19 @@ def test_the_chip_boots_with_the_boards_address_and_answers(board: EmulatedProce
         monitor.write("echo good morning")
         monitor.expect("good morning\r\n")
     state = board.control.state()
-    assert (state["mode"], state["emulator"], state["icount"]) == ("run", "qemu 9.2.2", "3,sleep=on")
+    assert (state["mode"], state["emulation"]) == ("run", {"emulator": "qemu 9.2.2", "icount": "3,sleep=on"})
 
 
 def test_a_pulse_on_en_starts_the_chip_anew_and_power_is_the_process(board: EmulatedProcess) -> None:
     """Each time another process, and never two."""
     with console(board) as monitor:
         reset(monitor)
-        first = board.qemu_pid
+        first = board.emulator_pid
         reset(monitor)
-        second = board.qemu_pid
+        second = board.emulator_pid
         assert first != second
         assert not is_alive(first)
-        assert board.control.power("off")["qemu_pid"] is None
+        assert board.control.power("off")["emulator_pid"] is None
         assert not is_alive(second)
         monitor.write("echo nobody hears it")
         board.control.power("on")
@@ -142,13 +142,13 @@ def test_a_silent_chip_goes_on_where_it_stood(board: EmulatedProcess) -> None:
         reset(monitor)
         monitor.write("echo before")
         monitor.expect("before\r\n")
-        pid = board.qemu_pid
+        pid = board.emulator_pid
         board.control.fault("silent")
         monitor.write("echo meanwhile")
         assert b"meanwhile" not in monitor.silence(0.3)
         board.control.clear()
         monitor.expect("meanwhile\r\n")
-        assert board.qemu_pid == pid
+        assert board.emulator_pid == pid
         board.control.fault("silent")
         board.control.power("cycle")
         assert b"hello" not in monitor.silence(0.3)
@@ -196,7 +196,7 @@ def test_a_restart_of_the_firmware_is_counted(board: EmulatedProcess) -> None:
         monitor.write("restart")
         monitor.expect("hello from")
         after = board.wait_for(lambda now: now["boots"] == state["boots"] + 1)
-        assert after["qemu_pid"] == state["qemu_pid"]
+        assert after["emulator_pid"] == state["emulator_pid"]
 
 
 @pytest.mark.slow
@@ -210,7 +210,7 @@ def test_a_qemu_that_dies_is_the_rigs_fault_with_its_last_words(stand_in: Path, 
     assert (
         "QEMU ended with status 1 and said: qemu-system-riscv32: ERROR:target/riscv: assertion failed" in said
     )
-    assert f"Log: {board.flash.with_suffix('.qemu.log')}" in said
+    assert f"Log: {board.flash.with_suffix('.emulator.log')}" in said
 
 
 @pytest.mark.slow
@@ -239,12 +239,12 @@ def test_nothing_is_left_of_a_board_whose_process_has_ended(
 ) -> None:
     """Also after kill -9: QEMU goes with it, and another process can have the files at once."""
     board = EmulatedProcess(tmp_path / "e1").start()
-    pid = board.qemu_pid
+    pid = board.emulator_pid
     board.process.send_signal(number)
     board.process.communicate(timeout=20)
     wait_until(lambda: not is_alive(pid), "the end of QEMU")
     with EmulatedProcess(tmp_path / "e1") as again:
-        assert is_alive(again.qemu_pid)
+        assert is_alive(again.emulator_pid)
 
 
 @pytest.mark.slow

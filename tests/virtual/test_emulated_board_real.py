@@ -53,7 +53,7 @@ def test_an_empty_flash_is_the_roms_to_complain_about(board: EmulatedProcess) ->
         monitor.reset()
         monitor.expect("boot:0x8 (SPI_FAST_FLASH_BOOT)")
         monitor.expect("invalid header: 0xffffffff")
-        pid = board.qemu_pid
+        pid = board.emulator_pid
         board.control.fault("silent")
         monitor.silence(0.5)
         monitor.seen = b""

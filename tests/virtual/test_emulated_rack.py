@@ -32,7 +32,7 @@ def rack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[VirtualRac
     monkeypatch.setenv("HIL_QEMU_RISCV32", str(stand_in_qemu.install(tmp_path / "bin")))
     boards = [
         VirtualBoardSpec("v1", mac="02:00:00:77:00:01"),
-        VirtualBoardSpec("e1", chip="esp32c3", mac=MAC, kind="emulated"),
+        VirtualBoardSpec("e1", chip="esp32c3", mac=MAC, kind="emulated", emulator="qemu"),
     ]
     running = VirtualRack.start(
         name="mixed",

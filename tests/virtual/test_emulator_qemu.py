@@ -10,16 +10,10 @@ from pathlib import Path
 import pytest
 
 from hil.base.errors import ConfigError, RigError
-from hil.virtual.emulator import chips
-from hil.virtual.emulator.qemu import (
-    FUNCTIONAL,
-    SEALED,
-    Machine,
-    SealedRun,
-    command_line,
-    find_qemu,
-    how_it_ended,
-)
+from hil.virtual.emulator import qemu_chips as chips
+from hil.virtual.emulator.process import how_it_ended
+from hil.virtual.emulator.qemu import FUNCTIONAL, SEALED, Machine, SealedRun, command_line
+from hil.virtual.emulator.qemu import find as find_qemu
 from tests.virtual import stand_in_qemu
 
 MAC = bytes.fromhex("020000000001")
@@ -123,7 +117,7 @@ def test_a_record_says_what_emulated_it(stand_in: Path) -> None:
     """Version and way of counting time; a sealed run's time is another."""
     qemu = find_qemu("esp32c3")
     assert qemu.environment() == {"emulator": "qemu 9.2.2", "icount": "3,sleep=on"}
-    assert qemu.environment(SEALED) == {"emulator": "qemu 9.2.2", "icount": "3,sleep=off"}
+    assert qemu.sealed_environment() == {"emulator": "qemu 9.2.2", "icount": "3,sleep=off"}
 
 
 @pytest.mark.slow
@@ -195,6 +189,6 @@ def test_a_sealed_run_that_dies_says_what_qemu_said(stand_in: Path, tmp_path: Pa
 def test_the_end_of_a_process_is_told_with_its_last_line(tmp_path: Path) -> None:
     """Also where it said nothing."""
     log = tmp_path / "qemu.log"
-    assert how_it_ended(-9, log) == "QEMU was killed by signal 9"
+    assert how_it_ended("QEMU", -9, log) == "QEMU was killed by signal 9"
     log.write_text("first\nERROR: assertion failed\n\n")
-    assert how_it_ended(1, log) == "QEMU ended with status 1 and said: ERROR: assertion failed"
+    assert how_it_ended("QEMU", 1, log) == "QEMU ended with status 1 and said: ERROR: assertion failed"

@@ -57,7 +57,7 @@ def check(report: Report, bench: Bench) -> None:
 def _head(report: Report, found: Inputs) -> None:
     now = datetime.datetime.now(datetime.UTC)
     report.say(f"emulated-check, {now:%Y-%m-%d %H:%M} UTC, this project at {idf.project_version()}")
-    words = inputs.emulator_words(found.qemu)
+    words = inputs.emulator_words(found.emulator)
     report.ok("QEMU", f"{words}, machine {inputs.CHIP}, on {platform.machine()}")
     if inputs.ESPRESSIF_S_QEMU not in words:
         report.say("note         this QEMU is none of Espressif's releases")

@@ -14,7 +14,8 @@ from hil.boards.firmware.build import build_all
 from hil.boards.firmware.build_folder import Image, app_image
 from hil.boards.firmware.bundle import idf_version
 from hil.boards.firmware.selection import Firmware, find_firmware
-from hil.virtual.emulator.qemu import Qemu, find_qemu
+from hil.virtual.emulator import drivers
+from hil.virtual.emulator.driver import Emulator
 from tools.idf_check import idf
 
 CHIP = "esp32c3"
@@ -28,7 +29,7 @@ _COMPILER = re.compile(rb"GCC: \(([^)\0]+)\) ([\d.]+)")
 class Inputs:
     """``base`` is None where nothing else is compared."""
 
-    qemu: Qemu
+    emulator: Emulator
     firmware: Firmware
     base: Firmware | None
 
@@ -46,13 +47,13 @@ def find() -> Inputs:
         ConfigError: no such folder, or no ESP-IDF to build with.
         RigError: no QEMU.
     """
-    qemu, image = find_qemu(CHIP), Image(CHIP)
+    emulator, image = drivers.find_counting(CHIP), Image(CHIP)
     place, base = os.environ.get("FIRMWARE"), os.environ.get("BASE")
     if not place:
         _require_idf()
     built = Path(place) if place else build_all([image], say=lambda _line: None)[image]
     other = find_firmware(Path(base), image) if base else None
-    return Inputs(qemu, find_firmware(built, image), other)
+    return Inputs(emulator, find_firmware(built, image), other)
 
 
 def _require_idf() -> None:
@@ -66,9 +67,11 @@ def _require_idf() -> None:
         ) from error
 
 
-def emulator_words(qemu: Qemu) -> str:
-    """Return how QEMU calls itself."""
-    done = subprocess.run([qemu.program, "--version"], capture_output=True, text=True, timeout=20, check=True)
+def emulator_words(emulator: Emulator) -> str:
+    """Return how an emulator calls itself."""
+    done = subprocess.run(
+        [emulator.program, "--version"], capture_output=True, text=True, timeout=20, check=True
+    )
     return done.stdout.splitlines()[0]
 
 

@@ -32,7 +32,6 @@ from hil.boards.serial_url.usb import PATH, UsbPort, from_url
 from hil.model import IMPORTED, KINDS, UNREAL, Kind
 
 DEFAULT_BAUD = 921600
-EMULATORS = ("qemu",)
 
 _FAST, _STOCK, _USB = "fastrfc2217://", "rfc2217://", "usb://"
 _VIRTUAL_PORT = re.compile(rf"{_FAST}127\.0\.0\.1:(\d{{1,5}})")
@@ -326,7 +325,7 @@ def _read_boards(root: Node, drivers: Path) -> tuple[Board, ...]:
 def _read_board(node: Node, drivers: Path) -> Board:
     kind = next(kind for kind in KINDS if kind == node.choice("kind", KINDS))
     is_process = kind in UNREAL
-    chip = node.choice("target", MODELLED if is_process else tuple(CHIPS))
+    chip = node.choice("target", MODELLED if kind == "virtual" else tuple(CHIPS))
     return Board(
         id=_name(node, "id"),
         kind=kind,
@@ -346,8 +345,9 @@ def _read_board(node: Node, drivers: Path) -> Board:
 
 
 def _read_emulator(node: Node, kind: Kind) -> str:
+    """Read the name of an emulator; whether there is such and what it can do is known where it is driven."""
     if kind == "emulated":
-        return node.choice("emulator", EMULATORS)
+        return node.text("emulator")
     if "emulator" in node:
         raise node.error(
             "emulator",

@@ -21,6 +21,7 @@ from hil.boards.rack import Board, Rack
 from hil.model import KINDS, Case, Scalar
 from hil.run.options import BOOTS_MAX
 from hil.run.plan.selection import CaseSource, select_cases
+from hil.virtual.emulator import drivers
 
 # Values of parameters that need two cores. A parameter that ends in _core names a core by its number.
 TWO_CORES: Mapping[str, frozenset[str]] = {
@@ -65,6 +66,7 @@ def why_omitted(rack: Rack, board: Board, case: Case, kinds: Sequence[str] = KIN
     return (
         _of_another_kind(board, case, kinds)
         or _beyond_limit(board, case)
+        or _beyond_its_emulator(board, case, kinds)
         or _too_few_cores(board, case)
         or _without_psram(board, case)
         or _hidden_by_tls(case)
@@ -88,6 +90,16 @@ def _of_another_kind(board: Board, case: Case, kinds: Sequence[str]) -> str:
     if board.kind in kinds:
         return ""
     return f"{case.bench} is for {' and '.join(kinds)} boards, and board {board.id} is {board.kind}"
+
+
+def _beyond_its_emulator(board: Board, case: Case, kinds: Sequence[str]) -> str:
+    """Return why a bench for emulated boards alone, which counts instructions, cannot run there."""
+    if tuple(kinds) != ("emulated",) or board.chip in drivers.driver_of(board.emulator).ABILITIES.counting:
+        return ""
+    return (
+        f"{case.bench} counts instructions, and {board.emulator} does not count those of an {board.chip} "
+        f"(board {board.id})"
+    )
 
 
 def _beyond_limit(board: Board, case: Case) -> str:
@@ -233,9 +245,9 @@ def make_plan(
     a team's own firmware.
 
     Raises:
-        ConfigError: a word that is no suite, bench or parameter; nothing selected; an unknown board; a
-            board's limit on a parameter that no bench has; a tick that no image has; no boot, or more than
-            BOOTS_MAX.
+        ConfigError: a word that is no suite, bench or parameter; nothing selected; an unknown board; an
+            emulator that is none, or lacks the board's chip or network; a board's limit on a parameter that
+            no bench has; a tick that no image has; no boot, or more than BOOTS_MAX.
     """
     if not 1 <= boots <= BOOTS_MAX:
         raise ConfigError(f"{boots} boots a board; 1 to {BOOTS_MAX} are possible.")
@@ -303,6 +315,7 @@ def _plan_board(
     probes: Set[str],
 ) -> BoardPlan:
     check_limits(board, cases)
+    drivers.emulators_of([board])
     if quarantine:
         return BoardPlan(board, (), tuple(Omitted(case, quarantine) for case in cases), quarantine)
     reasons = {case.case_id: why_omitted(rack, board, case, kinds[case.bench]) for case in cases}

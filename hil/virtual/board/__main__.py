@@ -25,9 +25,7 @@ from hil.virtual.board.uart import UartServer, Wired
 _MAC_BYTES = 6
 
 
-def parse_arguments(
-    argv: Sequence[str] | None, program: str = "hil.virtual.board", description: str | None = __doc__
-) -> argparse.Namespace:
+def argument_parser(program: str, description: str | None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"python -m {program}", description=description)
     parser.add_argument("--id", required=True, help="name of the board, for the log")
     serial = parser.add_mutually_exclusive_group(required=True)
@@ -48,7 +46,7 @@ def parse_arguments(
     parser.add_argument("--pace", action="store_true", help="bytes take their time, as the baud rate says")
     parser.add_argument("--log", type=Path, help="append what the board does to this file")
     parser.add_argument("--lifeline-fd", type=int, help="stop when this descriptor reaches its end")
-    return parser.parse_args(argv)
+    return parser
 
 
 def parse_mac(text: str) -> bytes:
@@ -148,7 +146,7 @@ def _watch_lifeline(fd: int, end: Callable[[], None]) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    arguments = parse_arguments(argv)
+    arguments = argument_parser("hil.virtual.board", __doc__).parse_args(argv)
     return exit_status(lambda: asyncio.run(serve(arguments)))
 
 

@@ -180,7 +180,6 @@ class Chip:
 
     name: str
     image_chip_id: int
-    bootloader_offset: int
     revision: str
     architecture: Architecture
     detection: Detection
@@ -199,6 +198,10 @@ class Chip:
     @property
     def cores(self) -> int:
         return CHIPS[self.name].cores
+
+    @property
+    def bootloader_offset(self) -> int:
+        return CHIPS[self.name].bootloader
 
     def is_mapped(self, address: int) -> bool:
         """Return whether the bootloader maps this address to flash instead of loading it to RAM."""

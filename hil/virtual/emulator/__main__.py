@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run one emulated board until it is told to stop (SIGTERM, SIGINT), its lifeline closes, or QEMU dies."""
+"""Run one emulated board until a signal (SIGTERM, SIGINT), the end of its lifeline or of its emulator."""
 
 from __future__ import annotations
 
@@ -9,25 +9,30 @@ import sys
 from collections.abc import Callable, Sequence
 
 from hil.base.errors import exit_status
-from hil.virtual.board.__main__ import Fail, board_config, parse_arguments, serve
+from hil.virtual.board.__main__ import Fail, argument_parser, parse_mac, serve
 from hil.virtual.board.flash import NorFlash
+from hil.virtual.emulator import drivers
+from hil.virtual.emulator.driver import EmulatedConfig
 from hil.virtual.emulator.faults import EmulatedFaults
 from hil.virtual.emulator.machine import EmulatedBoard
-from hil.virtual.emulator.qemu import find_qemu
+
+FLASH_BYTES = 16 << 20
 
 
 def emulated_board(
     arguments: argparse.Namespace, log: Callable[[str], None], fail: Fail
 ) -> tuple[EmulatedBoard, EmulatedFaults]:
     """Return the board and its faults. Raises ConfigError, RigError."""
-    config, qemu = board_config(arguments), find_qemu(arguments.chip)
-    flash = NorFlash(arguments.flash, config.chip.flash_bytes)
-    board = EmulatedBoard(config, qemu, flash, log, fail)
+    emulator = drivers.find(arguments.emulator, arguments.chip)
+    config = EmulatedConfig(arguments.id, arguments.chip, parse_mac(arguments.mac), arguments.netns)
+    board = EmulatedBoard(config, emulator, NorFlash(arguments.flash, FLASH_BYTES), log, fail)
     return board, EmulatedFaults(board)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    arguments = parse_arguments(argv, "hil.virtual.emulator", __doc__)
+    parser = argument_parser("hil.virtual.emulator", __doc__)
+    parser.add_argument("--emulator", choices=tuple(drivers.DRIVERS), required=True)
+    arguments = parser.parse_args(argv)
     return exit_status(lambda: asyncio.run(serve(arguments, emulated_board)))
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The chip's UART as QEMU's chardev: a FIFO each way, which loses nothing.
+"""The chip's UART as an emulator has it: a FIFO each way, which loses nothing.
 
-A pipe rather than a socket, because QEMU writes a byte at a time: a socket keeps each byte in a buffer of its
-own and is full after some hundred, and there are forks whose UART drops what finds it full. What has no room
-in the pipe waits in the guest's UART.
+A pipe rather than a socket, because an emulator writes a byte at a time: a socket keeps each byte in a buffer
+of its own and is full after some hundred, and there are forks of QEMU whose UART drops what finds it full.
+What has no room in the pipe waits in the guest's UART.
 """
 
 from __future__ import annotations
@@ -15,12 +15,9 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from hil.virtual.emulator.qemu import escaped
-
 PIPE_BYTES = 1 << 20  # as much as a user who is not root may ask for by default
 READ_BYTES = 1 << 16
 READ_GAP_S = 0.001  # a reader without it is woken for each byte
-CHARDEV = "uart"
 
 
 class EmulatorConsole:
@@ -30,7 +27,7 @@ class EmulatorConsole:
     """
 
     def __init__(self, path: Path, on_output: Callable[[bytes], bool]) -> None:
-        self._path, self._on_output = path, on_output
+        self.path, self._on_output = path, on_output
         self._loop = asyncio.get_running_loop()
         self._input, self._output = (self._open(suffix) for suffix in ("in", "out"))
         self._waiting = bytearray()
@@ -38,10 +35,9 @@ class EmulatorConsole:
         self._closed = False
         self.resume()
 
-    @property
-    def options(self) -> tuple[str, ...]:
-        """QEMU's, which define the chardev."""
-        return ("-chardev", f"pipe,id={CHARDEV},path={escaped(self._path)}")
+    def open_for_chip(self) -> tuple[int, int]:
+        """Open the chip's ends, from which it reads and to which it writes; there it waits for room."""
+        return os.open(self._fifo("in"), os.O_RDONLY), os.open(self._fifo("out"), os.O_WRONLY)
 
     def write(self, data: bytes) -> None:
         """Send to the chip; what its UART does not take yet waits."""
@@ -71,7 +67,7 @@ class EmulatorConsole:
             self._fifo(suffix).unlink(missing_ok=True)
 
     def _fifo(self, suffix: str) -> Path:
-        return self._path.with_name(f"{self._path.name}.{suffix}")
+        return self.path.with_name(f"{self.path.name}.{suffix}")
 
     def _open(self, suffix: str) -> int:
         fifo = self._fifo(suffix)

@@ -21,7 +21,7 @@ _KNOWN = {
         FAULTS["brownout"], summary="the supply fails: now, and in the next N-1 boots"
     ),
     "garbage": FAULTS["garbage"],
-    "silent": dataclasses.replace(FAULTS["silent"], summary="the chip stands still, its clocks too"),
+    "silent": dataclasses.replace(FAULTS["silent"], summary="the chip stands still"),
 }
 
 

@@ -14,19 +14,29 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
+import signal
+import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import Any
 
-from hil.base.errors import ConfigError, HilError, RigError
-from hil.base.finding import Finding
-from hil.base.process import how_ended, tied
-from hil.virtual.emulator import chips
-from hil.virtual.emulator.chips import EmulatedChip
+from hil.base.errors import ConfigError, RigError
+from hil.virtual import rack_namespace
+from hil.virtual.emulator import process, qemu_chips
+from hil.virtual.emulator.console import EmulatorConsole
+from hil.virtual.emulator.driver import Abilities, EmulatedConfig, Hooks, Start
+from hil.virtual.emulator.qemu_chips import EmulatedChip
+from hil.virtual.emulator.qmp import Monitor, monitor_options
 
-ANSWER_TIMEOUT_S = 20.0
+NAME = "qemu"
+ABILITIES = Abilities(
+    chips=tuple(qemu_chips.CHIPS),
+    networks=("openeth",),
+    counting=tuple(name for name, chip in qemu_chips.CHIPS.items() if chip.counts),
+)
+END_TIMEOUT_S = 2.0
+CHARDEV = "uart"
 SHIFT = 3  # a guest's instruction takes 2^3 ns of its time
 FUNCTIONAL = f"shift={SHIFT},align=off,sleep=on"
 SEALED = f"shift={SHIFT},align=off,sleep=off"
@@ -43,55 +53,72 @@ class Qemu:
     version: str
     chip: EmulatedChip
 
-    def environment(self, icount: str = FUNCTIONAL) -> Mapping[str, str]:
+    @property
+    def chip_name(self) -> str:
+        return self.chip.name
+
+    def environment(self) -> Mapping[str, str]:
         """Return what a record says of what it ran on."""
+        return self._environment(FUNCTIONAL)
+
+    def sealed_environment(self) -> Mapping[str, str]:
+        """Return what a record of a sealed run says: its time is another."""
+        return self._environment(SEALED)
+
+    def _environment(self, icount: str) -> Mapping[str, str]:
         words = dict(word.split("=") for word in icount.split(","))
-        return {"emulator": f"qemu {self.version}", "icount": f"{words['shift']},sleep={words['sleep']}"}
+        return {"emulator": f"{NAME} {self.version}", "icount": f"{words['shift']},sleep={words['sleep']}"}
+
+    def efuses(self, mac: bytes) -> bytes:
+        """Return the content of a new eFuse file."""
+        return self.chip.efuses(mac)
+
+    def mac_of(self, efuses: bytes) -> bytes:
+        """Return the MAC address that an eFuse file holds."""
+        return self.chip.mac_of(efuses)
+
+    def start(self, start: Start, hooks: Hooks) -> QemuRun:
+        """Start the chip. Raises RigError, OSError."""
+        return QemuRun(self, start, hooks)
+
+    def seal(self, flash: Path, folder: Path, *, mac: bytes, extra: Sequence[str] = ()) -> SealedRun:
+        """Start a sealed run. Raises RigError."""
+        return SealedRun(self, flash, folder, mac=mac, extra=extra)
 
 
-def install_command(chip: EmulatedChip) -> str:
+def install_command(chip_name: str) -> str:
     """Return the command that installs QEMU for a chip: ESP-IDF's own."""
-    return f"python $IDF_PATH/tools/idf_tools.py install {chip.package}"
+    return f'python3 "$IDF_PATH"/tools/idf_tools.py install {qemu_chips.by_name(chip_name).package}'
 
 
-def find_qemu(chip_name: str) -> Qemu:
+def find(chip_name: str) -> Qemu:
     """Return the QEMU that emulates a chip.
 
     Raises:
         ConfigError: no such chip, or its variable names no program.
         RigError: there is none, it does not answer, or it knows no such machine.
     """
-    chip = chips.by_name(chip_name)
+    chip = qemu_chips.by_name(chip_name)
     program = _find_program(chip)
     if program is None:
         raise RigError(
             f"{chip.program}, which emulates the {chip.name}, is neither on PATH nor among ESP-IDF's tools.",
-            next_step=f"{install_command(chip)}, or name it in {chip.variable}.",
+            next_step=f"{install_command(chip.name)}, or name it in {chip.variable}.",
         )
-    version = _VERSION.search(_ask(program, "--version"))
+    version = _VERSION.search(process.ask(program, "--version"))
     if version is None:
         raise RigError(
-            f"{program} is no QEMU: it does not tell its version.", next_step=install_command(chip)
+            f"{program} is no QEMU: it does not tell its version.", next_step=install_command(chip.name)
         )
     machines = [
-        line.split()[0] for line in _ask(program, "-machine", "help").splitlines()[1:] if line.split()
+        line.split()[0] for line in process.ask(program, "-machine", "help").splitlines()[1:] if line.split()
     ]
     if chip.name not in machines:
         raise RigError(
             f"{program} (QEMU {version[1]}) knows no machine {chip.name}: it is not Espressif's.",
-            next_step=f"{install_command(chip)}, or name another one in {chip.variable}.",
+            next_step=f"{install_command(chip.name)}, or name another one in {chip.variable}.",
         )
     return Qemu(program, version[1], chip)
-
-
-def finding(chip_name: str, *, needed: bool) -> Finding:
-    """Return whether there is a QEMU for a chip, and the command that installs it where there is none."""
-    subject = f"QEMU for {chip_name}"
-    try:
-        qemu = find_qemu(chip_name)
-    except HilError as error:
-        return Finding(subject, ok=False, sentence=error.sentence, mend=error.next_step, needed=needed)
-    return Finding(subject, ok=True, sentence=f"{qemu.version} at {qemu.program}", needed=needed)
 
 
 def _find_program(chip: EmulatedChip) -> Path | None:
@@ -109,22 +136,6 @@ def _find_program(chip: EmulatedChip) -> Path | None:
 
 def _natural(text: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdigit() else (0, part) for part in _DIGITS.split(text)]
-
-
-def _ask(program: Path, *words: str) -> str:
-    try:
-        done = subprocess.run(
-            [program, *words], capture_output=True, text=True, timeout=ANSWER_TIMEOUT_S, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise RigError(f"{program} {' '.join(words)}: {error}.", next_step="install it again.") from error
-    if done.returncode:
-        said = " ".join(done.stderr.split()[-30:]) or "nothing"
-        raise RigError(
-            f"{program} {' '.join(words)} ended with status {done.returncode} and said: {said}.",
-            next_step="install it again.",
-        )
-    return done.stdout
 
 
 @dataclass(frozen=True)
@@ -171,32 +182,74 @@ def escaped(value: object) -> str:
     return str(value).replace(",", ",,")
 
 
-def start(
-    argv: Sequence[str], *, log: IO[bytes], netns: Path | None = None, fds: Sequence[int] = ()
-) -> subprocess.Popen[bytes]:
-    """Start QEMU; what it says goes to ``log``. The kernel kills it when the thread that started it ends.
+class QemuRun:
+    """One process of QEMU, in which the firmware may restart the chip."""
 
-    Raises RigError.
-    """
-    enter = ["nsenter", f"--net={netns}", "--"] if netns else []
-    try:
-        return subprocess.Popen(
-            tied([*enter, *argv]),
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            pass_fds=fds,
-        )
-    except OSError as error:
-        raise RigError(f"Starting {argv[0]}: {error.strerror}.", next_step="hil doctor") from error
+    def __init__(self, qemu: Qemu, start: Start, hooks: Hooks) -> None:
+        self._hooks, self._log = hooks, start.log
+        self._console = EmulatorConsole(start.flash.path.with_suffix(".uart"), hooks.output)
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._monitor = Monitor(ours, self._on_event, hooks.log)
+            fd = theirs.fileno()
+            frozen = ("-S",) if start.frozen else ()
+            chardev = f"pipe,id={CHARDEV},path={escaped(self._console.path)}"
+            machine = Machine(
+                flash=start.flash.path,
+                efuses=start.efuses,
+                serial=f"chardev:{CHARDEV}",
+                nic=nic(start.board),
+                download=start.download,
+                extra=("-chardev", chardev, *monitor_options(fd), *frozen),
+            )
+            with self._log.open("ab") as log:
+                started = process.start(
+                    command_line(qemu, machine), log=log, netns=start.board.netns, fds=[fd]
+                )
+        self._watched = process.EmulatorProcess(started, self._exited)
+
+    @property
+    def pid(self) -> int:
+        return self._watched.process.pid
+
+    def write(self, data: bytes) -> None:
+        self._console.write(data)
+
+    def resume(self) -> None:
+        self._console.resume()
+
+    def freeze(self) -> None:
+        self._monitor.execute("stop")
+
+    def thaw(self) -> None:
+        self._monitor.execute("cont")
+
+    def end(self, *, power_lost: bool) -> None:
+        """End QEMU: first it writes what the flash chip was told, but where its power is lost."""
+        self._watched.end(signal.SIGKILL if power_lost else signal.SIGTERM, END_TIMEOUT_S)
+        self._close()
+
+    def _on_event(self, name: str, _data: dict[str, Any]) -> None:
+        if name == "RESET":
+            self._hooks.restarted()
+
+    def _exited(self, status: int) -> None:
+        how = process.how_it_ended("QEMU", status, self._log)
+        self._hooks.output(self._console.drain())
+        self._close()
+        self._hooks.ended(how)
+
+    def _close(self) -> None:
+        self._monitor.close()
+        self._console.close()
 
 
-def how_it_ended(status: int, log: Path) -> str:
-    """Return how QEMU ended, with the last line that it said."""
-    how = how_ended(status)
-    said = log.read_text(errors="replace").split("\n") if log.exists() else []
-    last = next((line.strip() for line in reversed(said) if line.strip()), "")
-    return f"QEMU {how}{f' and said: {last}' if last else ''}"
+def nic(board: EmulatedConfig) -> str:
+    """Return QEMU's word for a board's network: the tap in its namespace, none where it has none."""
+    if board.netns is None:
+        return "none"
+    tap = f"tap,ifname={rack_namespace.EMULATOR_DEVICE},script=no,downscript=no"
+    return f"{tap},model=open_eth,mac={board.mac_text}"
 
 
 class SealedRun:
@@ -221,13 +274,13 @@ class SealedRun:
             copy, efuses, f"file:{self.console}", icount=SEALED, extra=("-seed", str(SEED), *extra)
         )
         with self.log.open("wb") as log:
-            self.process = start(command_line(qemu, machine), log=log)
+            self.process = process.start(command_line(qemu, machine), log=log)
 
     def check(self) -> None:
         """Raise RigError where QEMU has ended."""
         status = self.process.poll()
         if status is not None:
-            raise RigError(f"{how_it_ended(status, self.log)}.", log=str(self.log))
+            raise RigError(f"{process.how_it_ended('QEMU', status, self.log)}.", log=str(self.log))
 
     def close(self) -> None:
         """End the run; its files stay."""

@@ -96,14 +96,6 @@ CHIPS = {
 }
 
 
-COUNTING = tuple(name for name, chip in CHIPS.items() if chip.counts)  # what `hil cost` measures
-
-
-def target_of(chip: str) -> str:
-    """Return the name of an emulated chip as a target: in records, and as a leg of a workflow has it."""
-    return f"emulated-{chip}"
-
-
 def by_name(name: str) -> EmulatedChip:
     """Return a chip. Raises ConfigError naming those that QEMU emulates."""
     if name not in CHIPS:
