@@ -24,7 +24,7 @@ from hil.base.yamlfile import Node
 
 T = TypeVar("T")
 FOLDER = "drivers"
-_PAGE = "docs/operate/racks.md shows a driver"
+_PAGE = "docs/operate/own-driver.md shows a driver"
 
 
 def read_driver(

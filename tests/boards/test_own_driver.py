@@ -21,7 +21,7 @@ from hil.boards.rack import Board, load_rack
 from hil.boards.supply import switch_power
 from tests.boards.test_power_switches import no_virtual_board, rack_with
 
-PAGE = Path(__file__).resolve().parents[2] / "docs/operate/racks.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs/operate/own-driver.md"
 
 
 @dataclass
@@ -65,7 +65,7 @@ def card() -> Iterator[RelayCard]:
 
 def fenced(language: str) -> str:
     """Return a block of the page's section."""
-    section = PAGE.read_text(encoding="utf-8").partition("## A driver of your own")[2].partition("\n## ")[0]
+    section = PAGE.read_text(encoding="utf-8")
     (block,) = re.findall(rf"```{language}\n(.*?)```", section, re.DOTALL)
     return str(block)
 
