@@ -33,6 +33,14 @@ MARK = b"HILSEAL1"
 COMPLAINT = b"bad-script"
 PARAMETERS = {"part": "serialise", "payload_bytes": "128", "count": "32", "warmup": "8"}
 SLOT_BYTES = 2_031_616
+PROGRAM = """\
+#!/bin/sh
+case "$*" in
+    --version) echo "QEMU emulator version 9.2.2 (esp_develop_9.2.2_20250817)" ;;
+    "-machine help") printf "Supported machines are:\\nesp32c3    Espressif ESP32C3 machine\\n" ;;
+    *) PYTHONPATH={root} exec {python} {here} "$@" ;;
+esac
+"""
 
 
 def build(folder: Path, behaviour: Mapping[str, object], *, mark: bytes = COMPLAINT, table: str = "") -> Path:
@@ -78,8 +86,7 @@ def install(folder: Path) -> Path:
     """Write a program that runs this module to ``folder``; return its path."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "qemu-system-riscv32"
-    words = f'PYTHONPATH={PROJECT_ROOT} exec {sys.executable} {Path(__file__).resolve()} "$@"'
-    path.write_text(f"#!/bin/sh\n{words}\n")
+    path.write_text(PROGRAM.format(root=PROJECT_ROOT, python=sys.executable, here=Path(__file__).resolve()))
     path.chmod(0o755)
     return path
 
@@ -162,12 +169,6 @@ def script_in(flash: bytes) -> bytes:
 
 def main() -> None:
     argv = sys.argv[1:]
-    if argv == ["--version"]:
-        print("QEMU emulator version 9.2.2 (esp_develop_9.2.2_20250817)")
-        return
-    if argv == ["-machine", "help"]:
-        print("Supported machines are:\nesp32c3              Espressif ESP32C3 machine")
-        return
     drives = [argv[at + 1] for at, word in enumerate(argv) if word == "-drive"]
     flash = next(drive for drive in drives if "if=mtd" in drive).partition(",")[0].removeprefix("file=")
     console = argv[argv.index("-serial") + 1].removeprefix("file:")
