@@ -54,8 +54,7 @@ RECORDS = sorted(rule["record"] for group in load("rules.yaml")["groups"] for ru
     [
         ("check", "config", "--lint=all", "--lint-fatal", "prometheus.yaml"),
         ("check", "rules", "--lint=all", "--lint-fatal", "alerts.yaml", "rules.yaml"),
-        ("test", "rules", "alerts_test.yaml"),
-        ("test", "rules", "rules_test.yaml"),
+        ("test", "rules", "alerts_test.yaml", "rules_test.yaml"),
     ],
     ids=" ".join,
 )
@@ -63,7 +62,7 @@ def test_promtool_accepts(arguments: tuple[str, ...]) -> None:
     """Configuration and rules are valid, and every alert fires where it must and only there."""
     done = promtool(*arguments)
     assert done.returncode == 0, done.stdout
-    assert "SUCCESS" in done.stdout
+    assert done.stdout.count("SUCCESS") >= sum(word.endswith(".yaml") for word in arguments), done.stdout
 
 
 def test_every_alert_is_tested_and_documented() -> None:
@@ -87,9 +86,6 @@ def test_every_alert_is_seen_firing_and_silent() -> None:
         silent = any(not case["exp_alerts"] for _, case in about)
         spared = any(len(test["input_series"]) > len(case["exp_alerts"]) for test, case in about)
         assert silent or spared, alert
-
-
-Mutation = Callable[[Json], None]
 
 
 def never(rule: Json) -> None:
