@@ -5,22 +5,17 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-import trustme
 
 from hil.model import Series
 from hil.session import AgentSession
 from hil.thresholds.loader import load
 from tests.boards.rack_tools import CHECKOUT
-from tests.host_builds import build_sanitized
 from tests.network.mqtt_peer import PUBACK, PUBLISH, Connection, Peer, acknowledgement, nothing
 from tests.network.mqtt_rig import Mosquitto
 from tests.network.publisher_rig import (
     Script,
-    agent_session,
     provision,
     provision_peer,
     reset,
@@ -34,23 +29,6 @@ NOTHING, NEVER_TRANSMITTED, TRANSMITTED, ACKNOWLEDGED, UNKNOWN = range(5)
 BURST_ROWS = 48 * 1024 // (9 * 4)
 MESSAGE_OF_400_BYTES = 3 + 2 + len("hil/0123456789ab/delivery") + 400
 COMMAND_BYTES = 1024  # firmware/components/agent/wire.h, WIRE_COMMAND_SIZE
-
-
-@pytest.fixture(scope="module")
-def mosquitto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mosquitto]:
-    with Mosquitto.run(tmp_path_factory.mktemp("mosquitto"), trustme.CA()) as broker:
-        yield broker
-
-
-@pytest.fixture(scope="module")
-def firmware() -> Path:
-    return build_sanitized("hil-firmware.elf") / "hil-firmware.elf"
-
-
-@pytest.fixture
-def session(firmware: Path) -> Iterator[AgentSession]:
-    with agent_session(firmware) as started:
-        yield started
 
 
 def tcp_of(series: Series, outcome: int = OK) -> list[int]:

@@ -4,16 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import paho.mqtt.client as paho
 import pytest
-import trustme
 
 from hil.base.errors import ConfigError
 from hil.model import Series
 from hil.session import AgentSession
-from tests.host_builds import build_sanitized
 from tests.network.mqtt_peer import (
     PUBACK,
     PUBLISH,
@@ -25,29 +22,12 @@ from tests.network.mqtt_peer import (
     publish_packet,
 )
 from tests.network.mqtt_rig import Mosquitto
-from tests.network.publisher_rig import Script, agent_session, provision, provision_peer, run, scripted
+from tests.network.publisher_rig import Script, provision, provision_peer, run, scripted
 
 pytestmark = pytest.mark.slow
 
 OK, TIMEOUT = range(2)
 BACK = "/back"
-
-
-@pytest.fixture(scope="module")
-def mosquitto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mosquitto]:
-    with Mosquitto.run(tmp_path_factory.mktemp("mosquitto"), trustme.CA()) as broker:
-        yield broker
-
-
-@pytest.fixture(scope="module")
-def firmware() -> Path:
-    return build_sanitized("hil-firmware.elf") / "hil-firmware.elf"
-
-
-@pytest.fixture
-def session(firmware: Path) -> Iterator[AgentSession]:
-    with agent_session(firmware) as started:
-        yield started
 
 
 @pytest.fixture

@@ -21,7 +21,6 @@ import trustme
 from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
 from hil.model import Case, Scalar, Series
 from hil.session import AgentSession
-from tests.host_builds import build_sanitized
 from tests.network.mqtt_peer import Packet, Peer, nothing
 from tests.network.mqtt_rig import Mosquitto
 from tests.network.publisher_rig import DEADLINE_S, provision, provision_peer
@@ -66,17 +65,6 @@ class PipeConsole:
         assert self.process.stdin is not None
         self.process.stdin.write(data)
         self.process.stdin.flush()
-
-
-@pytest.fixture(scope="module")
-def mosquitto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mosquitto]:
-    with Mosquitto.run(tmp_path_factory.mktemp("mosquitto"), trustme.CA()) as broker:
-        yield broker
-
-
-@pytest.fixture(scope="module")
-def firmware() -> Path:
-    return build_sanitized("hil-firmware.elf") / "hil-firmware.elf"
 
 
 @pytest.fixture

@@ -16,12 +16,6 @@ from tests.network.mqtt_rig import Mosquitto
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def driver() -> Iterator[Driver]:
-    with Driver.run() as running:
-        yield running
-
-
 @pytest.fixture(scope="module")
 def authority() -> trustme.CA:
     return trustme.CA()

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.network.mqtt_driver import PINGRESP, Driver, connected
@@ -21,18 +19,6 @@ from tests.network.mqtt_peer import (
 )
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def driver() -> Iterator[Driver]:
-    with Driver.run() as running:
-        yield running
-
-
-@pytest.fixture
-def peer() -> Iterator[Peer]:
-    with Peer.listen() as listening:
-        yield listening
 
 
 def test_long_message_arrives_in_pieces(driver: Driver, peer: Peer) -> None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,18 +26,6 @@ pytestmark = pytest.mark.slow
 
 OUT_BUFFER_BYTES = 256
 SEND_BUFFER_BYTES = 5760  # CONFIG_LWIP_TCP_SND_BUF_DEFAULT
-
-
-@pytest.fixture
-def driver() -> Iterator[Driver]:
-    with Driver.run() as running:
-        yield running
-
-
-@pytest.fixture
-def peer() -> Iterator[Peer]:
-    with Peer.listen() as listening:
-        yield listening
 
 
 def test_publish_has_written_when_it_returns(driver: Driver, peer: Peer) -> None:

@@ -17,7 +17,6 @@ from hil.base.paths import PROJECT_ROOT
 from hil.boards.firmware.partition_table import read_csv, to_binary
 from hil.session.transfer import Transfer
 from hil.wire import Begin, Data, End, Hello, Message, Reply, format_command, parse_line
-from tests.firmware import kernel_rig
 
 pytestmark = pytest.mark.slow
 
@@ -26,11 +25,6 @@ TABLE_OFFSET = 0x8000
 TABLE = read_csv(PROJECT_ROOT / "firmware" / "partitions.csv")
 TEXT_MAX_BYTES = 65520
 TIMEOUT_S = 60.0
-
-
-@pytest.fixture(scope="module")
-def firmware() -> Path:
-    return kernel_rig.firmware()
 
 
 @dataclass(frozen=True)

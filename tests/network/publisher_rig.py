@@ -8,7 +8,7 @@ import socket
 import struct
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -80,15 +80,6 @@ class Script:
             packet = connection.read()
             if packet.type == PUBLISH:
                 self.messages.append(packet)
-
-    def read_what_came(self, connection: Connection) -> None:
-        """Take the whole messages out of what has arrived, and wait for nothing."""
-        connection.sock.setblocking(False)
-        with suppress(BlockingIOError):
-            while True:
-                packet = connection.read()
-                if packet.type == PUBLISH:
-                    self.messages.append(packet)
 
 
 @contextmanager
