@@ -20,7 +20,7 @@ from hil.reports.finish import sentence_of, with_changes, write_summary
 from hil.reports.site import build_site, trend_for
 from hil.reports.stored import judged_runs
 from hil.reports.studies.build import files_of, reproduce
-from hil.reports.studies.declaration import load_study
+from hil.reports.studies.loader import load_study
 from hil.reports.studies.text import print_documents
 from hil.store import JudgedRun, RunDirectory, read_judged_run, read_run, require_verdict
 from hil.store.files import short_path

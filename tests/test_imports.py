@@ -144,7 +144,7 @@ def test_fixtures_call_reports_in_one_place() -> None:
         f"{path.relative_to(ROOT)}:{line} imports {name}"
         for path in sources("fixtures")
         for line, name in imports(path)
-        if name.startswith("hil.reports") and not name.startswith("hil.reports.studies.declaration")
+        if name.startswith("hil.reports") and not name.startswith("hil.reports.studies.loader")
     ]
     assert calls
     assert not [word for word in calls if not word.startswith("fixtures/reporting.py:")]

@@ -14,7 +14,7 @@ from hil.base.errors import ConfigError
 from hil.boards.rack import load_rack
 from hil.cli.options import run_options
 from hil.cli.run import measure
-from hil.reports.studies.declaration import KEPT_FOLDER, PUBLISHED, SIZES, load_study
+from hil.reports.studies.loader import KEPT_FOLDER, PUBLISHED, SIZES, load_study
 from hil.run.options import RunOptions
 from hil.thresholds import load_project
 

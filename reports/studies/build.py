@@ -15,10 +15,11 @@ from typing import cast
 from hil.base.errors import ConfigError, Undecided
 from hil.metrics.stats import quantile
 from hil.model import Entry, Kind, RunRecord, bench_of
-from hil.reports.studies.declaration import KEPT_FOLDER, Study, study_of_suite
+from hil.reports.studies.declaration import Study
 from hil.reports.studies.document import Document, number, percent, plain
 from hil.reports.studies.esp32_tcpip import study as tcpip
 from hil.reports.studies.freertos_multicore import study as multicore
+from hil.reports.studies.loader import KEPT_FOLDER, study_of_suite
 from hil.reports.studies.mqtt_http_rtt import study as http_rtt
 from hil.reports.studies.mqtt_qos import study as qos
 from hil.reports.studies.page import render_page

@@ -11,8 +11,7 @@ from itertools import pairwise
 from hil.base.errors import ConfigError
 from hil.base.yamlvalue import did_you_mean
 from hil.model import RunRecord
-from hil.reports.studies.declaration import Claim, ClaimTest, Study
-from hil.reports.studies.declaration.types import NOT_MEASURABLE, UNMEASURED
+from hil.reports.studies.declaration import NOT_MEASURABLE, UNMEASURED, Claim, ClaimTest, Study
 from hil.reports.studies.document import Table
 from hil.reports.studies.estimate import ALPHA, Estimate
 from hil.reports.studies.records import BoardRun, boots, grouped, say

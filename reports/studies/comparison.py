@@ -7,8 +7,7 @@ Tables of others, shown as they are and judged by nobody.
 from __future__ import annotations
 
 from hil.base.units import find_unit
-from hil.reports.studies.declaration import Background, Row
-from hil.reports.studies.declaration import Table as Published
+from hil.reports.studies.declaration import Background, Published, Row
 from hil.reports.studies.document import NONE, Table
 from hil.reports.studies.records import BoardRun
 

@@ -7,8 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from hil.reports.studies.declaration import Study
-from hil.reports.studies.declaration import Table as Published
+from hil.reports.studies.declaration import Published, Study
 from hil.reports.studies.document import NONE, Picture, Table, number, percent
 from hil.reports.studies.estimate import Estimate
 
@@ -37,7 +36,6 @@ _FORMATS: Mapping[str, Callable[[Any], str]] = {
     "s": _known(lambda us: number(us / 1e6)),
     "whole": _known(lambda value: f"{value:,.0f}"),
     "bytes": _known(lambda value: f"{value:,.1f}".removesuffix(".0")),
-    "signed": _known(lambda value: f"{value:+,}".replace("+0", "0")),
     "share": percent,
     "id": _known(str),
 }

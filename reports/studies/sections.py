@@ -11,8 +11,7 @@ from hil.base.errors import ConfigError
 from hil.base.yamlvalue import did_you_mean
 from hil.reports.studies.claims import Check, Finding, Statistic, claim_table, findings_of
 from hil.reports.studies.comparison import plain_table
-from hil.reports.studies.declaration import Study
-from hil.reports.studies.declaration.types import CLAIM_KINDS, Shown
+from hil.reports.studies.declaration import CLAIM_KINDS, Shown, Study
 from hil.reports.studies.document import Section, Table
 from hil.reports.studies.records import BoardRun
 

@@ -32,7 +32,7 @@ from hil.history.importing import import_csv
 from hil.history.nightly.reference import REFERENCE, load_references
 from hil.network.dissect.segments import MqttPorts, read_segments
 from hil.probe.probe_file import read_probe
-from hil.reports.studies.declaration.loader import PUBLISHED, load_study, study_files
+from hil.reports.studies.loader import PUBLISHED, load_study, study_files
 from hil.run.plan.selection import select_cases
 from hil.thresholds import load, load_all
 from hil.virtual import noise
@@ -174,7 +174,7 @@ WRITTEN_BY_USERS: dict[str, list[tuple[str, Read]]] = {
         ("limts", limits),
         ("nigthly", lambda _: select_cases(load_all(TOOL_THRESHOLDS), "nigthly")),
     ],
-    "reports/studies/declaration/loader.py": [("claimz", study)],
+    "reports/studies/loader.py": [("claimz", study)],
     "hil/virtual/air/profile.py": [
         ("profils", lambda folder: profile.load_profiles(added(profile.PROFILES, "profils: {}", folder)))
     ],

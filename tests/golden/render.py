@@ -42,7 +42,7 @@ from hil.reports.plain import FILES as PLAIN
 from hil.reports.plain import write_plain
 from hil.reports.site import build_site
 from hil.reports.studies.build import documents_of
-from hil.reports.studies.declaration import load_study
+from hil.reports.studies.loader import load_study
 from hil.reports.studies.text import render_markdown as render_study
 from hil.reports.summary import render_markdown
 from hil.reports.terminal import render_screen

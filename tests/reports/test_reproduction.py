@@ -16,7 +16,6 @@ from hil.base.errors import ConfigError, Undecided
 from hil.metrics.stats import quantile_interval
 from hil.model import Entry, Fault, NotRun, RunRecord
 from hil.reports.studies.build import documents_of
-from hil.reports.studies.declaration import load_study
 from hil.reports.studies.document import Document, number
 from hil.reports.studies.esp32_tcpip.rates import is_plain, throughput_of
 from hil.reports.studies.estimate import (
@@ -27,6 +26,7 @@ from hil.reports.studies.estimate import (
     median,
     samples_needed,
 )
+from hil.reports.studies.loader import load_study
 from tests.reports.study_pages import cells, claim, data, table
 from tests.reports.study_records import RUN_ID, gateway_record, throughput_record
 

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from hil.model import Entry, RunRecord
 from hil.reports.studies.build import documents_of
-from hil.reports.studies.declaration import load_study
 from hil.reports.studies.document import Document
 from hil.reports.studies.freertos_multicore.cycles import (
     BY_CONSTRUCTION,
@@ -28,6 +27,7 @@ from hil.reports.studies.freertos_multicore.cycles import (
     standard_error,
     stretches_of,
 )
+from hil.reports.studies.loader import load_study
 from hil.reports.studies.page import render_chart
 from tests.reports import study_pages
 from tests.reports.study_pages import claim, data

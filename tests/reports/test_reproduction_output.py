@@ -25,8 +25,8 @@ from hil.reports.finish import Reporting, ReportOptions, finish
 from hil.reports.site.landing import render_landing
 from hil.reports.site.runs import shown
 from hil.reports.studies.build import FILES, files_of, page_of, reproduce, stored_studies
-from hil.reports.studies.declaration import KEPT_FOLDER, PUBLISHED, load_study, study_files
 from hil.reports.studies.document import Document
+from hil.reports.studies.loader import KEPT_FOLDER, PUBLISHED, load_study, study_files
 from hil.reports.studies.text import WIDTH, print_documents
 from hil.store import RunDirectory, read_judged_run, read_run
 from hil.thresholds import load_all

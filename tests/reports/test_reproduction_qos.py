@@ -11,8 +11,8 @@ import pytest
 from hil.base.errors import ConfigError
 from hil.model import Entry
 from hil.reports.studies.build import documents_of
-from hil.reports.studies.declaration import load_study, study_files
 from hil.reports.studies.document import Document
+from hil.reports.studies.loader import load_study, study_files
 from hil.reports.studies.mqtt_qos.study import expected_ms
 from hil.reports.studies.records import size_text
 from hil.thresholds import load_all

@@ -9,8 +9,8 @@ import pytest
 
 from hil.model import Entry, Fault, RunRecord, Scalar
 from hil.reports.studies.build import documents_of
-from hil.reports.studies.declaration import load_study
 from hil.reports.studies.document import Document
+from hil.reports.studies.loader import load_study
 from tests.reports import study_pages
 from tests.reports.qos_records import RUN_ID, delivery_record, echo_record, reconnect_record
 

@@ -11,8 +11,8 @@ import pytest
 from hil.model import Entry, Fault, NotRun, RunRecord
 from hil.network.dissect.symptoms import SYMPTOMS
 from hil.reports.studies.build import documents_of
-from hil.reports.studies.declaration import load_study
 from hil.reports.studies.document import Document
+from hil.reports.studies.loader import load_study
 from hil.reports.studies.rtos_mqtt.losses import Burst, bursts_of, poisson_interval
 from hil.reports.studies.rtos_mqtt.messages import boot_mean, called, difference, messages_of
 from hil.reports.studies.rtos_mqtt.publish import their_mean_ms

@@ -11,8 +11,8 @@ import pytest
 from hil.model import RunRecord
 from hil.reports.studies.build import documents_of
 from hil.reports.studies.claims import CONTRADICTED, NOT_OF_A_CHIP, SUPPORTED, UNDECIDED
-from hil.reports.studies.declaration import load_study
 from hil.reports.studies.document import Document
+from hil.reports.studies.loader import load_study
 from tests.reports.study_delivery import delivery_record
 from tests.reports.study_pages import claim
 from tests.reports.study_records import RUN_ID

@@ -10,7 +10,7 @@ import pytest
 
 from hil.base.errors import ConfigError
 from hil.reports.studies.build import documents_of
-from hil.reports.studies.declaration import load_study, study_files
+from hil.reports.studies.loader import load_study, study_files
 from tests.reports.study_delivery import delivery_record
 from tests.reports.study_runs import STUDIES
 

@@ -11,8 +11,8 @@ import pytest
 from hil.base.errors import ConfigError
 from hil.model import Scalar
 from hil.network.peers.gateway.joining import COLUMNS
-from hil.reports.studies.declaration import Comparison, Study, load_study, study_files, study_of_suite
-from hil.reports.studies.declaration.types import SAMPLE_COLUMNS
+from hil.reports.studies.declaration import SAMPLE_COLUMNS, Comparison, Study
+from hil.reports.studies.loader import load_study, study_files, study_of_suite
 from hil.thresholds import Thresholds, load_all
 from tests.make_records import THRESHOLDS_ROOT
 

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hil.reports.studies.comparison import corrected_text, published_text, row_notes, table_notes
-from hil.reports.studies.declaration import Comparison, Row, Study
-from hil.reports.studies.declaration import Table as Published
+from hil.reports.studies.declaration import Comparison, Published, Row, Study
 from hil.reports.studies.document import NONE, NOT_MEASURED, Line, Picture, Table, number
 from hil.reports.studies.esp32_tcpip.rates import Throughput, ascending, finite_ends, throughput_of
 from hil.reports.studies.layout import Figures, published_table

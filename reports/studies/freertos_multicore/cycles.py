@@ -15,8 +15,7 @@ from dataclasses import dataclass, replace
 from hil.metrics.stats import mean
 from hil.model import RunRecord
 from hil.reports.studies.comparison import corrected_text, row_notes, table_notes
-from hil.reports.studies.declaration import Comparison, Row, Study
-from hil.reports.studies.declaration import Table as Published
+from hil.reports.studies.declaration import Comparison, Published, Row, Study
 from hil.reports.studies.document import NONE, NOT_MEASURED, Line, Picture, Table
 from hil.reports.studies.estimate import Estimate, estimate, median
 from hil.reports.studies.layout import Figures, published_table

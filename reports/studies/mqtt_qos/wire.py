@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from hil.model import NotRun, RunRecord, bench_of, parameters_in
 from hil.reports.studies.comparison import corrected_text, table_notes, why_missing
-from hil.reports.studies.declaration import Row, Study
-from hil.reports.studies.declaration import Table as Published
+from hil.reports.studies.declaration import Published, Row, Study
 from hil.reports.studies.document import NONE, NOT_MEASURED, Table, number
 from hil.reports.studies.layout import Figures, lay_out, published_table
 from hil.reports.studies.mqtt_qos.echoes import (

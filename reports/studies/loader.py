@@ -15,7 +15,7 @@ from hil.base.units import QuantityError, find_unit
 from hil.base.yamlfile import Node, loads, read_text
 from hil.base.yamlfile import load as load_yaml
 from hil.base.yamlvalue import did_you_mean
-from hil.reports.studies.declaration.types import (
+from hil.reports.studies.declaration import (
     APPLICATION_KINDS,
     BY_FACT,
     CLAIM_KINDS,
@@ -31,10 +31,10 @@ from hil.reports.studies.declaration.types import (
     ClaimTest,
     Comparison,
     Layout,
+    Published,
     Row,
     Shown,
     Study,
-    Table,
 )
 from hil.thresholds import Thresholds
 
@@ -226,10 +226,10 @@ class _Reader:
                 raise node.error(size, f"no thresholds file has a suite {suite!r}{hint}")
         return suites
 
-    def _table(self, node: Node) -> Table:
+    def _table(self, node: Node) -> Published:
         ours = self._comparison(node.section("ours", default=None), None)
         rows = tuple(self._row(part, ours) for part in node.sections("rows", default=[]))
-        table = Table(
+        table = Published(
             id=node.text("id"),
             title=node.text("title"),
             unit=read_unit(node),
@@ -289,7 +289,7 @@ class _Reader:
             self._require_parameter(node, "highest", bench, highest)
         return Comparison(bench, case, samples, highest)
 
-    def _claim(self, node: Node, tables: Sequence[Table]) -> Claim:
+    def _claim(self, node: Node, tables: Sequence[Published]) -> Claim:
         test = self._test(part, tables) if (part := node.section("test", default=None)) else None
         check = "" if test else node.text("check")
         remark = node.text("remark", default="")
@@ -298,7 +298,7 @@ class _Reader:
         kind = cast(Literal["claim", "recommendation"], node.choice("kind", CLAIM_KINDS, default="claim"))
         return Claim(node.text("id"), node.text("says"), check, remark, kind, test, node.where())
 
-    def _test(self, node: Node, tables: Sequence[Table]) -> ClaimTest:
+    def _test(self, node: Node, tables: Sequence[Published]) -> ClaimTest:
         """Read which figure decides a claim; the records are those of the table ``of``, or of a bench."""
         of = node.choice("of", [table.id for table in tables], default="")
         base = next((table.ours for table in tables if table.id == of), None)

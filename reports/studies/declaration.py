@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the file of a study says. hil.reports.studies.declaration.loader reads it."""
+"""What the file of a study says. hil.reports.studies.loader reads it."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Table:
+class Published:
     """One table of a study. ``lost`` says why its values are not there, "" where they are.
 
     ``sweep`` is the parameter that a lost table varied: the rows are then what was measured. ``n`` is how
@@ -220,7 +220,7 @@ class Study:
     excluded: tuple[str, ...]
     suites: Mapping[str, str]
     boots: Mapping[str, int]
-    tables: tuple[Table, ...]
+    tables: tuple[Published, ...]
     background: tuple[Background, ...]
     claims: tuple[Claim, ...]
     applications: tuple[Application, ...]
@@ -231,7 +231,7 @@ class Study:
         """Return the claims of a kind, one of CLAIM_KINDS."""
         return tuple(claim for claim in self.claims if claim.kind == kind)
 
-    def table(self, table_id: str) -> Table:
+    def table(self, table_id: str) -> Published:
         """Return the table of this id. Raises ConfigError."""
         known = {table.id: table for table in self.tables}
         if table_id not in known:
