@@ -49,17 +49,17 @@ qos-0-constant: undecided
 equal-from-1-mb: undecided
 limit-raises: undecided
 milliseconds-from-1-mb: undecided
-shark-fin: contradicted; 6 1.9 0 222 1
+shark-fin: contradicted; 1 0 222
 qos-2-fastest: undecided; 50 10 1025 800.0 1250 0 1025 800.0 1250 2
 loss-raises: undecided; 50 0 4.30 4.20 4.40 1 4.30 4.20 4.40 30 1 4.30 4.20 4.40 1 4.30 4.20 4.40 30 2 \
 4.30 4.20 4.40 1 4.30 4.20 4.40 30
 breaks-off: contradicted; 0 100 97.1 100 138 1 100 97.1 100 138 2 100 97.1 100 138
-overhead: supported; 0 54.00 10 54.00 10 1 270.0 10 270.0 10 2 702.0 10 702.0 10
-qos-0-bundles: supported; 2 0
-qos-2-no-bundling: contradicted; 2 2
-first-segments: supported; 10 1024 1460 1 1024 1460 10 1024 1460 1024
+overhead: supported; 0
+qos-0-bundles: supported; 2
+qos-2-no-bundling: contradicted; 2
+first-segments: supported; 70.1
 broker-dies: undecided
-connect-freezes: contradicted; 2 2
+connect-freezes: contradicted; 0 2
 order: contradicted; 0 0 0 1318 1 0 0 1318 2 0 0 1318
 anonymous: known without measuring
 """,

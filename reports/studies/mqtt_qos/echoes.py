@@ -205,9 +205,9 @@ def others(record: RunRecord, *names: str) -> bool:
     )
 
 
-def plain(run: BoardRun) -> list[RunRecord]:
+def plain(records: Iterable[RunRecord]) -> list[RunRecord]:
     """Return the records in which nothing but payload, QoS and rate varies."""
-    return [record for record in run.of(BENCH) if not others(record)]
+    return [record for record in records if not others(record)]
 
 
 DROPPED_NUMBER = 0  # the sample with the cold start

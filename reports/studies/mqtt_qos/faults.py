@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from hil.model import RunRecord
@@ -34,10 +34,10 @@ class Outage:
     failed: int
 
 
-def connect_outages(run: BoardRun) -> dict[tuple[str, str], Outage]:
+def connect_outages(records: Iterable[RunRecord]) -> dict[tuple[str, str], Outage]:
     """Return what lost SYN, CONNECT and CONNACK did, by cause and the client's network timeout."""
-    records = [record for record in run.of("reconnect") if word(record, "cause") in CONNECT_CAUSES]
-    found = by_setting(records, "cause", "network_timeout_ms", "outage_ms")
+    known = [record for record in records if word(record, "cause") in CONNECT_CAUSES]
+    found = by_setting(known, "cause", "network_timeout_ms", "outage_ms")
     order = list(CONNECT_CAUSES)
     return {
         (f"{cause}", f"{outage} / {timeout}"): _outage(str(cause), own.records)
@@ -72,7 +72,7 @@ def _outage(cause: str, records: Sequence[RunRecord]) -> Outage:
 def connect_table(study: Study, run: BoardRun) -> Table | None:
     """Return how long the client took to notice and to recover where packets of its connect were lost."""
     lines = []
-    for (cause, setting), found in connect_outages(run).items():
+    for (cause, setting), found in connect_outages(run.of("reconnect")).items():
         noticed, recovered = (times_text(ms, found.boots) for ms in (found.noticed_ms, found.recovered_ms))
         tried = NONE if found.attempts is None else f"{found.attempts:g}"
         lines.append(

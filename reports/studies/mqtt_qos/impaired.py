@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from hil.model import RunRecord, Scalar
@@ -38,9 +38,9 @@ _FEW = 5
 _MINUTE_MS = 60_000
 
 
-def limited(run: BoardRun) -> list[RunRecord]:
+def limited(records: Iterable[RunRecord]) -> list[RunRecord]:
     """Return the records with a bandwidth limit and no other impairment."""
-    found = [record for record in run.of(BENCH) if not others(record, *_LIMITS, "air")]
+    found = [record for record in records if not others(record, *_LIMITS, "air")]
     return [record for record in found if any(whole(record, name) for name in _LIMITS)]
 
 
@@ -66,7 +66,7 @@ def bandwidth_table(study: Study, run: BoardRun) -> Table:
         head |= {"limit": row.label.partition(",")[0], "kbit": f"{kbit:,}", "qos": qos, "order": (kbit, qos)}
         lines += _at_each_rate(ours, head) or [{**head, **echo_line(NO_ECHOES)}]
         missing += [] if ours.n else [(row.label, why_missing(run, row))]
-    rest = [record for record in limited(run) if id(record) not in known]
+    rest = [record for record in limited(run.of(BENCH)) if id(record) not in known]
     for (up, down, level, _size), own in by_setting(rest, *_LIMITS, "qos", "payload_bytes").items():
         head = {
             "label": f"{up} kbit/s up, {down} down, QoS {level}",
@@ -201,9 +201,9 @@ def _bursts(run: BoardRun) -> list[str]:
     ]
 
 
-def saturated(run: BoardRun) -> list[Echoes]:
+def saturated(records: Iterable[RunRecord]) -> list[Echoes]:
     """Return the limited records in which the wait grows: more was offered than the limit carries."""
-    return [own for record in limited(run) if _grows(own := Echoes((record,)))]
+    return [own for record in limited(records) if _grows(own := Echoes((record,)))]
 
 
 def _grows(found: Echoes) -> bool:
@@ -221,7 +221,7 @@ def collapses(times_ms: Sequence[float]) -> int:
 
 def fin_picture(run: BoardRun) -> Picture | None:
     """Return plan to echo of the record that grew the longest, true and as R's difftime() counts it."""
-    grown = saturated(run)
+    grown = saturated(run.of(BENCH))
     if not grown:
         return None
     found = max(grown, key=lambda one: max(ms for ms in one.response_ms if math.isfinite(ms)))

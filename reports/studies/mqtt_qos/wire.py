@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from hil.model import NotRun, RunRecord, bench_of, parameters_in
@@ -96,7 +96,7 @@ def message_table(study: Study, run: BoardRun) -> Table:
             "qos": qos,
             "shown": _pair(*(row.published if row else None for row in rows)),
         }
-        sizes = {size: found for (size, level), found in by_payload(run).items() if level == qos}
+        sizes = {size: found for (size, level), found in by_payload(run.of(BENCH)).items() if level == qos}
         costs = {size: cost_of(found, qos) for size, found in sizes.items()}
         known = [
             {**head, "payload_bytes": size, "payload": size_text(size), **vars(cost)}
@@ -129,7 +129,7 @@ def connection_table(study: Study, run: BoardRun) -> Table | None:
     theirs = {row.label: row.published for row in published.rows}
     transports = {
         str(transport): found
-        for (transport,), found in by_setting(undisturbed(run), "transport").items()
+        for (transport,), found in by_setting(undisturbed(run.of(BENCH)), "transport").items()
         if found.fact("overhead_connections_count")
     }
     lines: list[Figures] = []
@@ -143,10 +143,10 @@ def connection_table(study: Study, run: BoardRun) -> Table | None:
     return published_table(study, "overhead-connection", published, lines, table_notes(published), more=more)
 
 
-def undisturbed(run: BoardRun) -> list[RunRecord]:
+def undisturbed(records: Iterable[RunRecord]) -> list[RunRecord]:
     """Return the records in which no connection was cut, and nothing limited or lost on purpose."""
     kept = ("transport", "nodelay", "broker_nodelay", "echo_nodelay", "air", "delay_us", *_IN_FLIGHT)
-    return [record for record in run.of(BENCH) if not others(record, *kept)]
+    return [record for record in records if not others(record, *kept)]
 
 
 _IN_FLIGHT = ("inflight", "broker_inflight", "clean_session", "persistence")
@@ -166,7 +166,7 @@ WAYS = {"board → broker": "ap_up_", "broker → board": "ap_down_", "broker �
 def bundling_table(study: Study, run: BoardRun) -> Table | None:
     """Return how many packets share a segment, by QoS and where TCP_NODELAY is set."""
     lines = []
-    records = [record for record in undisturbed(run) if word(record, "transport") == "tcp"]
+    records = [record for record in undisturbed(run.of(BENCH)) if word(record, "transport") == "tcp"]
     for (qos, *switches), own in by_setting(records, "qos", "nodelay", "broker_nodelay").items():
         for way, prefix in WAYS.items():
             publishes, segments = (
@@ -182,10 +182,10 @@ def bundling_table(study: Study, run: BoardRun) -> Table | None:
     return lay_out(study, "bundling", lines)
 
 
-def first_segments(run: BoardRun) -> dict[int, tuple[float, float]]:
+def first_segments(records: Iterable[RunRecord]) -> dict[int, tuple[float, float]]:
     """Return the median first segment of messages that need several, and the largest segment, by payload."""
     found = {}
-    for (size,), own in by_setting(plain(run), "payload_bytes").items():
+    for (size,), own in by_setting(plain(records), "payload_bytes").items():
         first, largest = own.fact("ap_up_first_segment_p50_bytes"), own.most("ap_up_segment_max_bytes")
         if first is not None and largest is not None:
             found[int(str(size))] = (first, largest)
@@ -201,7 +201,7 @@ def first_segment_table(study: Study, run: BoardRun) -> Table | None:
             "first_segment_bytes": first,
             "largest_bytes": most,
         }
-        for size, (first, most) in first_segments(run).items()
+        for size, (first, most) in first_segments(run.of(BENCH)).items()
     ]
     return lay_out(study, "first-segments", lines)
 
@@ -253,9 +253,9 @@ def _corrections(published: Published) -> list[str]:
     ]
 
 
-def by_payload(run: BoardRun) -> Mapping[tuple[int, int], Echoes]:
+def by_payload(records: Iterable[RunRecord]) -> Mapping[tuple[int, int], Echoes]:
     """Return the messages in which nothing else varies, by payload in bytes and QoS, at the usual rate."""
-    found = by_setting(plain(run), "payload_bytes", "qos")
+    found = by_setting(plain(records), "payload_bytes", "qos")
     return {(int(str(size)), int(str(qos))): usual_rate(own) for (size, qos), own in found.items()}
 
 
@@ -274,7 +274,7 @@ def not_run_table(study: Study, run: BoardRun) -> Table | None:
 def rate_table(study: Study, run: BoardRun) -> Table | None:
     """Return what was asked for, offered and achieved, where a payload has several rates or one is off."""
     lines, hidden = [], 0
-    for (size, qos), own in by_setting(plain(run), "payload_bytes", "qos").items():
+    for (size, qos), own in by_setting(plain(run.of(BENCH)), "payload_bytes", "qos").items():
         rates = by_setting(own.records, RATE_US)
         for (interval_us,), at in reversed(rates.items()):
             off = off_by(at)
