@@ -115,6 +115,20 @@ class Background:
 
 
 @dataclass(frozen=True)
+class Drawing:
+    """A chart of figures of a table over its figure ``x``, named by ``unit``; ``lines`` are names by figure.
+
+    There is a line for each value that the figure ``by`` has, "" for no such figure.
+    """
+
+    x: str
+    unit: str
+    lines: Mapping[str, str]
+    title: str
+    by: str
+
+
+@dataclass(frozen=True)
 class Layout:
     """How a table of ours is shown: the heads of its columns by the name of their figure, "name.format".
 
@@ -125,6 +139,7 @@ class Layout:
     columns: Mapping[str, str]
     notes: tuple[str, ...]
     measured: bool = True
+    picture: Drawing | None = None
 
 
 @dataclass(frozen=True)

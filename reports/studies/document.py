@@ -13,13 +13,16 @@ NOT_MEASURED = "not measured"
 NONE = "–"
 
 
+Point = tuple[float, float, float | None, float | None]
+
+
 @dataclass(frozen=True)
 class Line:
     """Points (x, y, low, high) of one line; low and high are None where there is no interval."""
 
     name: str
     style: str
-    points: tuple[tuple[float, float, float | None, float | None], ...]
+    points: tuple[Point, ...]
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import cycle
 from typing import Any
 
-from hil.reports.studies.declaration import Published, Study
-from hil.reports.studies.document import NONE, Picture, Table, number, percent
+from hil.reports.studies.declaration import Drawing, Published, Study
+from hil.reports.studies.document import NONE, Line, Picture, Point, Table, number, percent
 from hil.reports.studies.estimate import Estimate
+from hil.reports.studies.records import grouped
 
 Figures = dict[str, Any]  # figures and words by name; the JSON holds all of them
 
@@ -70,8 +72,39 @@ def lay_out(
         (*(note.format(**words) for note in layout.notes), *notes),
         tuple({name: _data(value) for name, value in line.items()} for line in lines),
         measured=layout.measured,
-        picture=picture,
+        picture=picture or (_draw(layout.picture, lines) if layout.picture else None),
     )
+
+
+_STYLES = ("stat-p95", "stat-tail5")
+
+
+def _draw(drawing: Drawing, lines: Sequence[Figures]) -> Picture | None:
+    """Return the chart of the lines that have both figures; None where the first figure has no two points."""
+    found = [
+        (figure, f"{by}, {name}".removeprefix(", "), _points(own, drawing.x, figure))
+        for by, own in grouped(lines, lambda line: str(line.get(drawing.by, ""))).items()
+        for figure, name in drawing.lines.items()
+    ]
+    if not any(len(points) > 1 for figure, _, points in found if figure in list(drawing.lines)[:1]):
+        return None
+    drawn = zip([one for one in found if one[2]], cycle(_STYLES), strict=False)
+    return Picture(
+        drawing.title,
+        drawing.unit,
+        tuple(Line(name, style, points) for (_, name, points), style in drawn),
+    )
+
+
+def _points(lines: Sequence[Figures], x: str, figure: str) -> tuple[Point, ...]:
+    found: list[Point] = []
+    for line in lines:
+        at, y = line.get(x), line.get(figure)
+        value = y.value if isinstance(y, Estimate) else y
+        if at is not None and value is not None:
+            bounds = (y.low, y.high) if isinstance(y, Estimate) and y.is_bounded else (None, None)
+            found.append((at, value, *bounds))
+    return tuple(found)
 
 
 def _name(column: str) -> str:

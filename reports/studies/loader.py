@@ -30,6 +30,7 @@ from hil.reports.studies.declaration import (
     Claim,
     ClaimTest,
     Comparison,
+    Drawing,
     Layout,
     Published,
     Row,
@@ -117,7 +118,15 @@ def _layout(node: Node) -> Layout:
     columns = node.section("columns")
     heads = {key: columns.text(key, empty=True) for key in columns.keys}
     notes = tuple(node.texts("notes", default=[]))
-    return Layout(node.text("title"), heads, notes, node.boolean("measured", default=True))
+    picture = _drawing(part) if (part := node.section("picture", default=None)) else None
+    return Layout(node.text("title"), heads, notes, node.boolean("measured", default=True), picture)
+
+
+def _drawing(node: Node) -> Drawing:
+    lines = node.section("lines")
+    names = {key: lines.text(key) for key in lines.keys}
+    title, by = (node.text(key, default="") for key in ("title", "by"))
+    return Drawing(node.text("x"), node.text("unit"), names, title, by)
 
 
 def read_application(node: Node) -> Application:

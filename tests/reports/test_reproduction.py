@@ -356,6 +356,26 @@ def test_headers_are_set_beside_what_the_capture_counts() -> None:
     assert cells(shown, "overhead", "packages of 1400 B")[3] == "not measured"
 
 
+def test_a_chart_is_of_the_figures_that_the_file_names() -> None:
+    """Ours with its interval and what was published over the size; of the ramp a line for each direction."""
+    sizes = [throughput_record(ramp(19.0, 21.0, 40), peer_mss_bytes=size) for size in (160, 360)]
+    picture = table(document(sizes), "segment-send").picture
+    assert picture is not None
+    ours, published = picture.lines
+    assert [(x, y) for x, y, *_ in ours.points] == [(160, pytest.approx(20.0)), (360, pytest.approx(20.0))]
+    assert all(low is not None and high is not None and low < y < high for _, y, low, high in ours.points)
+    assert published.points[:2] == ((160, 8.65, None, None), (360, 18.58, None, None))
+    assert table(document(sizes[:1]), "segment-send").picture is None
+    steps = [(role, kbps) for role in ("client", "server") for kbps in (5000, 40000)]
+    offered = [steady(kbps / 1000, protocol="udp", role=role, rate_kbps=kbps) for role, kbps in steps]
+    drawn = table(document(offered), "ramp").picture
+    assert drawn is not None
+    assert {line.name: [x for x, *_ in line.points] for line in drawn.lines} == {
+        "RX, mean": [5.0, 40.0],
+        "TX, mean": [5.0, 40.0],
+    }
+
+
 def test_applications_are_measured_against_what_95_percent_of_the_intervals_reach() -> None:
     """Of intervals from 10 to 20 Mbit/s 95 % reach 10.5: a 4K stream of 15 does not fit, 1080p twice."""
     shown = document([throughput_record(ramp(10.0, 20.0, 101), role="server")])

@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from hil.reports.studies.comparison import corrected_text, published_text, row_notes, table_notes
 from hil.reports.studies.declaration import Comparison, Published, Row, Study
-from hil.reports.studies.document import NONE, NOT_MEASURED, Line, Picture, Table, number
-from hil.reports.studies.esp32_tcpip.rates import Throughput, ascending, finite_ends, throughput_of
+from hil.reports.studies.document import NONE, NOT_MEASURED, Table, number
+from hil.reports.studies.esp32_tcpip.rates import Throughput, ascending, throughput_of
 from hil.reports.studies.layout import Figures, published_table
 from hil.reports.studies.records import BoardRun, whole
 
@@ -24,13 +23,18 @@ def rate_table(table_id: str, study: Study, run: BoardRun) -> Table:
     rows = _rows(published, run)
     for row in rows:
         ours = throughput_of(run.select(row.ours) if row.ours else ())
-        head = {"label": row.label, "published": row.published, "of": row.of, "corrected": row.corrected}
+        head = {
+            "label": row.label,
+            "size": _size_of(row),
+            "published": row.published,
+            "of": row.of,
+            "corrected": row.corrected,
+        }
         head |= {"defect": row.defect, "shown": published_text(row), "right": corrected_text(row)}
         lines.append({**head, **_line(ours, both_ends=row.both_ends)})
         notes += row_notes(row, run, measured=bool(ours.records))
     without = () if any(line["right"] != NONE for line in lines) else ("right",)
-    found = published_table(study, "rates", published, lines, notes, without=without)
-    return replace(found, picture=_picture(rows, run))
+    return published_table(study, "rates", published, lines, notes, without=without)
 
 
 def _line(ours: Throughput, *, both_ends: bool) -> Figures:
@@ -64,26 +68,7 @@ def _swept(published: Published, size: int | None) -> Row:
     return Row(label, None, None, "", None, "", "", ours)
 
 
-def _picture(rows: Sequence[Row], run: BoardRun) -> Picture | None:
-    """Return published and our rates over the size that is swept; None where nothing is."""
-    theirs, ours = [], []
-    for row in rows:
-        size = _size_of(row) if row.ours else None
-        if size is None or row.ours is None:
-            continue
-        if row.published is not None:
-            theirs.append((size, row.published, None, None))
-        rate = throughput_of(run.select(row.ours)).mean
-        if rate.value is not None:
-            ours.append((size, rate.value, *finite_ends(rate)))
-    lines = (Line("published", "stat-tail5", tuple(theirs)), Line("ours, mean", "stat-p95", tuple(ours)))
-    kept = tuple(line for line in lines if line.points)
-    return Picture("", "size, B", kept) if len(ours) > 1 else None
-
-
-def _size_of(row: Row) -> float | None:
-    assert row.ours is not None
-    sizes = [
-        row.ours.case.get(key, (None,))[0] for key in ("peer_mss_bytes", "mss_bytes", "peer_window_bytes")
-    ]
-    return next((float(size) for size in sizes if isinstance(size, int) and size), None)
+def _size_of(row: Row) -> int | None:
+    case = row.ours.case if row.ours else {}
+    sizes = [case.get(key, (None,))[0] for key in ("peer_mss_bytes", "peer_window_bytes")]
+    return next((size for size in sizes if isinstance(size, int)), None)

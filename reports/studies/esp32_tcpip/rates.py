@@ -11,14 +11,13 @@ Percentiles describe the intervals that were measured and have no bounds.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from hil.metrics.stats import batch_mean_interval, mean, overdispersion, ratio_interval
 from hil.model import RunRecord
 from hil.reports.studies.declaration import Study
-from hil.reports.studies.document import NONE, Line, Picture, Table, number
+from hil.reports.studies.document import NONE, Table, number
 from hil.reports.studies.estimate import (
     ALPHA,
     NOTHING,
@@ -173,9 +172,6 @@ def ascending(
     return dict(sorted(grouped(records, key).items()))
 
 
-_STYLES = {"RX": "stat-p95", "TX": "stat-p99"}
-
-
 @dataclass(frozen=True)
 class Step:
     """One offered rate. ``sent_mbps`` is None where the sender's count was not recorded.
@@ -239,7 +235,7 @@ def best_of(run: BoardRun, way: str, alpha: float = ALPHA) -> Estimate | None:
 
 
 def ramp_table(study: Study, run: BoardRun) -> Table | None:
-    """Return the ramp of both directions with its picture; None where nothing was measured over UDP."""
+    """Return the ramp of both directions; None where nothing was measured over UDP."""
     steps = [(way, step) for way in ("RX", "TX") for step in ramp_of(run, way)]
     lines = [
         {"direction": way, "offered_mbps": step.kbps / 1000, "sent_mbps": step.sent_mbps}
@@ -254,22 +250,4 @@ def ramp_table(study: Study, run: BoardRun) -> Table | None:
         for way, step in steps
         if step.host_lost
     ]
-    return lay_out(study, "ramp", lines, notes=notes, picture=_picture(steps))
-
-
-def _picture(steps: Sequence[tuple[str, Step]]) -> Picture | None:
-    lines = []
-    for way, style in _STYLES.items():
-        points = tuple(
-            (step.kbps / 1000, rate.value, *finite_ends(rate))
-            for own, step in steps
-            if own == way and (rate := step.received.mean).value is not None
-        )
-        lines += [Line(f"{way}, mean", style, points)] if points else []
-    return Picture("received", "offered, Mbit/s", tuple(lines)) if lines else None
-
-
-def finite_ends(estimate: Estimate) -> tuple[float | None, float | None]:
-    """Return the interval's ends, None for one that there is not."""
-    low, high = (None if math.isinf(end) else end for end in (estimate.low, estimate.high))
-    return low, high
+    return lay_out(study, "ramp", lines, notes=notes)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 
 from hil.network.ledger.points import Owner
 from hil.reports.studies.claims import UNDECIDED, Check, Finding, Records, Statistic, from_test
@@ -23,15 +24,11 @@ from hil.reports.studies.rtos_mqtt.losses import (
 from hil.reports.studies.rtos_mqtt.messages import (
     Message,
     boot_mean,
-    call_ms,
-    call_us,
     called,
     difference,
     facts_by_boot,
     messages_of,
-    mutex_us,
     paired,
-    whole_us,
 )
 
 IN_TIME_US = 10_000
@@ -60,8 +57,9 @@ def _mutex(records: Records, alpha: float) -> Estimate:
     found = called(records)
     if not found:
         return NOTHING
-    waits, wholes = (sum(map(value, found)) / len(found) for value in (mutex_us, whole_us))
-    beyond = boot_mean(*_by_boot(records, lambda one: mutex_us(one) - _MOST * whole_us(one)), alpha)
+    waits = sum(one.mutex_wait_us for one in found) / len(found)
+    wholes = sum(one.whole_us for one in found) / len(found)
+    beyond = boot_mean(*_by_boot(records, lambda one: one.mutex_wait_us - _MOST * one.whole_us), alpha)
     return Estimate(len(found), 1, waits / wholes, _MOST + beyond.low / wholes, _MOST + beyond.high / wholes)
 
 
@@ -82,8 +80,8 @@ def _lost_by(records: Records, owners: Sequence[Owner], alpha: float = ALPHA) ->
 
 
 STATISTICS: Mapping[str, Statistic] = {
-    "publish": _of_messages("difference of the mean publish in µs, mutex included", whole_us),
-    "call": _of_messages("difference of the mean publish call in µs", call_us),
+    "publish": _of_messages("difference of the mean publish in µs, mutex included", attrgetter("whole_us")),
+    "call": _of_messages("difference of the mean publish call in µs", attrgetter("publish_call_us")),
     "spread": Statistic(
         "difference of the spread of the times between arrivals over their mean",
         lambda records, _alpha: over_boots(facts_by_boot(records, "interarrival_cv")),
@@ -96,7 +94,7 @@ STATISTICS: Mapping[str, Statistic] = {
     ),
     "p50": Statistic(
         "p50 of a publish call in ms",
-        lambda records, alpha: median(*_by_boot(records, call_ms), alpha),
+        lambda records, alpha: median(*_by_boot(records, attrgetter("call_ms")), alpha),
     ),
     "mutex": Statistic("share of the wait for the mutex in a publish", _mutex, text=counted_share),
     "in time": Statistic("publishes begun within 10 ms of their planned time", _begun, text=counted_share),

@@ -62,6 +62,14 @@ class Message:
         return self.sent_us - self.serialise_us - self.mutex_wait_us
 
     @property
+    def call_ms(self) -> float:
+        return self.publish_call_us / 1000
+
+    @property
+    def mutex_ms(self) -> float:
+        return self.mutex_wait_us / 1000
+
+    @property
     def whole_us(self) -> int:
         """How long all of it took: waiting for the mutex, serialising, publishing."""
         return self.mutex_wait_us + self.serialise_us + self.publish_call_us
@@ -90,31 +98,6 @@ _COLUMNS = ("planned_us", "sent_us", "mutex_wait_us", "serialise_us", "publish_c
 def called(records: Iterable[RunRecord]) -> list[Message]:
     """Return the messages that the publish call took."""
     return [message for message in messages_of(records) if message.was_called]
-
-
-def call_ms(message: Message) -> float:
-    """Return how long the publish call took, in ms."""
-    return message.publish_call_us / 1000
-
-
-def call_us(message: Message) -> float:
-    """Return how long the publish call took, in µs."""
-    return message.publish_call_us
-
-
-def whole_us(message: Message) -> float:
-    """Return how long mutex, serialising and the publish call took, in µs."""
-    return message.whole_us
-
-
-def mutex_us(message: Message) -> float:
-    """Return how long the publisher waited for the mutex, in µs."""
-    return message.mutex_wait_us
-
-
-def mutex_ms(message: Message) -> float:
-    """Return how long the publisher waited for the mutex, in ms."""
-    return message.mutex_wait_us / 1000
 
 
 def boot_mean(values: Sequence[float], boots: Sequence[int], alpha: float = ALPHA) -> Estimate:

@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 
 from hil.metrics.stats import mean
 from hil.model import RunRecord
 from hil.reports.studies.comparison import published_text, row_notes, table_notes
 from hil.reports.studies.declaration import Row, Study
-from hil.reports.studies.document import NONE, NOT_MEASURED, Line, Picture, Table
+from hil.reports.studies.document import NONE, NOT_MEASURED, Table
 from hil.reports.studies.estimate import Estimate, estimate, median
 from hil.reports.studies.layout import lay_out, published_table
 from hil.reports.studies.records import BoardRun, boots, grouped, whole
@@ -19,11 +20,9 @@ from hil.reports.studies.rtos_mqtt.messages import (
     OK,
     OVERRUN,
     Message,
-    call_ms,
     called,
     mean_of,
     messages_of,
-    mutex_ms,
     setting,
     transport,
 )
@@ -62,9 +61,9 @@ class _Times:
     """The figures of a row."""
 
     def __init__(self, messages: Sequence[Message]) -> None:
-        values = [call_ms(message) for message in messages]
+        values = [message.call_ms for message in messages]
         self.theirs = their_mean_ms(messages)
-        self.mean: Estimate = mean_of(messages, call_ms)
+        self.mean: Estimate = mean_of(messages, attrgetter("call_ms"))
         self.p50: Estimate = median(values, [message.boot for message in messages])
         self.p99: Estimate = estimate(values, 0.99)
 
@@ -156,10 +155,19 @@ def hold_table(study: Study, run: BoardRun) -> Table | None:
     for hold_us, records in groups.items():
         found = called(records)
         begun = estimate([(message.begun_us - message.planned_us) / 1000 for message in found], 0.5)
-        means = {"call_ms": mean_of(found, call_ms), "mutex_wait_ms": mean_of(found, mutex_ms)}
-        most = max(map(mutex_ms, found), default=None)
+        means = {
+            "call_ms": mean_of(found, attrgetter("call_ms")),
+            "mutex_wait_ms": mean_of(found, attrgetter("mutex_ms")),
+        }
+        most = max((one.mutex_ms for one in found), default=None)
         lines.append(
-            {"held": f"{hold_us / 1000:g} ms", "hold_us": hold_us, **means, "mutex_wait_max_ms": most}
+            {
+                "held": f"{hold_us / 1000:g} ms",
+                "hold_us": hold_us,
+                "hold_ms": hold_us / 1000,
+                **means,
+                "mutex_wait_max_ms": most,
+            }
             | {"begun_after_plan_ms": begun, "their_way_ms": their_mean_ms(found), "n": len(found)}
             | {"boots": boots(records)}
         )
@@ -167,28 +175,4 @@ def hold_table(study: Study, run: BoardRun) -> Table | None:
         return None
     first = next(iter(groups.values()))[0]
     every = f"{whole(first, 'interval_us') / 1000:g}"
-    picture = _picture(groups)
-    return lay_out(study, "hold", lines, picture=picture, transport=transport(first), every=every)
-
-
-def _picture(groups: dict[int, tuple[RunRecord, ...]]) -> Picture:
-    lines = (
-        ("wait for the mutex, mean", "stat-tail5", mutex_ms),
-        ("publish call, mean", "stat-p95", call_ms),
-    )
-    return Picture(
-        "",
-        "mutex held, ms",
-        tuple(Line(name, style, _points(groups, value)) for name, style, value in lines),
-    )
-
-
-def _points(
-    groups: dict[int, tuple[RunRecord, ...]], value: Callable[[Message], float]
-) -> tuple[tuple[float, float, float | None, float | None], ...]:
-    found = []
-    for hold_us, records in groups.items():
-        one = mean_of(called(records), value)
-        if one.value is not None:
-            found.append((hold_us / 1000, one.value, None, None))
-    return tuple(found)
+    return lay_out(study, "hold", lines, transport=transport(first), every=every)
