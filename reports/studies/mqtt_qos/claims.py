@@ -21,10 +21,12 @@ from hil.reports.studies.document import percent
 from hil.reports.studies.estimate import Estimate, counted_share, share_of
 from hil.reports.studies.mqtt_qos.echoes import BENCH, Echoes, by_setting, in_ms
 from hil.reports.studies.mqtt_qos.faults import (
+    TIMEOUT,
     broker_faults,
-    connect_outages,
     duplicates,
+    ledger_of,
     out_of_order,
+    outages_of,
 )
 from hil.reports.studies.mqtt_qos.impaired import collapses, saturated
 from hil.reports.studies.mqtt_qos.wire import (
@@ -104,8 +106,8 @@ def _fullness(records: Records, _alpha: float) -> Estimate:
 
 
 def _frozen(records: Records, _alpha: float) -> Estimate:
-    found = connect_outages(records).values()
-    return _exact([sum(one.failed for one in found)] if found else [], sum(one.outages for one in found))
+    found = outages_of(records)
+    return _exact([sum(row["outcome"] == TIMEOUT for _, row in found)] if found else [], len(found))
 
 
 def _whole(found: Estimate) -> str:
@@ -144,17 +146,17 @@ def _broker_dies(run: BoardRun) -> Finding:
     for trouble in run.troubles:
         if isinstance(trouble, Fault) and _SLOW_DISK in trouble.case_id and "mosquitto" in trouble.sentence:
             return Finding(SUPPORTED, f"on a simulated slow disk: {trouble.sentence}")
-    slow = [one for one in broker_faults(run) if one.fault == "slow_disk"]
+    slow = [(key[1], own) for key, own in broker_faults(run).items() if key[0] == "slow_disk"]
     if not slow:
         return NOTHING
-    words = []
-    for one in slow:
-        ledger = one.ledger
+    words, each = [], False
+    for persistence, own in slow:
+        ledger = ledger_of(own)
         told = "no ledger" if ledger is None else f"{ledger.arrived} of {ledger.sent} messages came"
-        words.append(f"persistence {one.persistence}: {told}")
-    version = Echoes(slow[0].records).told("broker_version").removeprefix("mosquitto ")
+        words.append(f"persistence {persistence}: {told}")
+        each = each or (persistence != "off" and ledger is not None)
+    version = slow[0][1].told("broker_version").removeprefix("mosquitto ")
     reason = f"mosquitto {version} on a simulated slow disk, {'; '.join(words)}"
-    each = [one for one in slow if one.persistence != "off" and one.ledger]
     if not each:
         return Finding(UNDECIDED, f"{reason}; with persistence it was not measured")
     return Finding(CONTRADICTED, f"{reason}; it ran to the end each time, at this load")

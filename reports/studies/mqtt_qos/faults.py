@@ -3,90 +3,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 
-from hil.model import RunRecord
+from hil.model import RunRecord, Scalar
 from hil.network.ledger.files import LedgerCounts, counts_of, sentence_of, total_of
 from hil.reports.studies.declaration import Study
 from hil.reports.studies.document import NONE, Table, number
 from hil.reports.studies.estimate import median
-from hil.reports.studies.layout import lay_out
+from hil.reports.studies.layout import Figures, lay_out
 from hil.reports.studies.mqtt_qos.echoes import BENCH, OK, Echoes, by_setting, others
-from hil.reports.studies.records import BoardRun, mean_fact, rate_text, size_text, whole, word
+from hil.reports.studies.records import BoardRun, rate_text, size_text, whole, word
 
 CONNECT_CAUSES = {"syn": "SYN", "connect": "CONNECT", "connack": "CONNACK"}
 _ORDERING = ("inflight", "broker_inflight", "clean_session", "cut_every_ms")
-_TIMEOUT = 1
+TIMEOUT = 1
 
 
-@dataclass(frozen=True)
-class Outage:
-    """Outages of one cause: times in ms, of those that recovered; ``failed`` did not in time."""
-
-    cause: str
-    noticed_ms: tuple[float, ...]
-    recovered_ms: tuple[float, ...]
-    boots: tuple[int, ...]
-    attempts: float | None
-    longest_ms: float | None
-    outages: int
-    failed: int
-
-
-def connect_outages(records: Iterable[RunRecord]) -> dict[tuple[str, str], Outage]:
-    """Return what lost SYN, CONNECT and CONNACK did, by cause and the client's network timeout."""
-    known = [record for record in records if word(record, "cause") in CONNECT_CAUSES]
-    found = by_setting(known, "cause", "network_timeout_ms", "outage_ms")
-    order = list(CONNECT_CAUSES)
-    return {
-        (f"{cause}", f"{outage} / {timeout}"): _outage(str(cause), own.records)
-        for (cause, timeout, outage), own in sorted(
-            found.items(), key=lambda one: order.index(str(one[0][0]))
-        )
-    }
-
-
-def _outage(cause: str, records: Sequence[RunRecord]) -> Outage:
+def outages_of(records: Iterable[RunRecord]) -> list[tuple[int, Mapping[str, int]]]:
+    """Return the outages that the client recovered from, or did not in time, each with its boot."""
     rows = [
         (record.boot_index, dict(zip(record.columns, values, strict=True)))
         for record in records
         for values in zip(*(column[record.warmup_rows :] for column in record.columns.values()), strict=True)
     ]
-    failed = sum(row["outcome"] == _TIMEOUT for _, row in rows)
-    done = [(boot, row) for boot, row in rows if row["outcome"] == OK]
-    attempts = [row["connects_failed"] for _, row in done if "connects_failed" in row]
-    longest = [row["connect_failed_max_us"] / 1000 for _, row in done if row.get("connect_failed_max_us")]
-    return Outage(
-        cause,
-        tuple(row.get("detected_us", 0) / 1000 for _, row in done),
-        tuple((row["gap_us"] - row["outage_us"]) / 1000 for _, row in done),
-        tuple(boot for boot, _ in done),
-        sum(attempts) / len(attempts) if attempts else None,
-        max(longest, default=None),
-        len(done) + failed,
-        failed,
-    )
+    return [(boot, row) for boot, row in rows if row["outcome"] in (OK, TIMEOUT)]
 
 
 def connect_table(study: Study, run: BoardRun) -> Table | None:
     """Return how long the client took to notice and to recover where packets of its connect were lost."""
     lines = []
-    for (cause, setting), found in connect_outages(run.of("reconnect")).items():
-        noticed, recovered = (times_text(ms, found.boots) for ms in (found.noticed_ms, found.recovered_ms))
-        tried = NONE if found.attempts is None else f"{found.attempts:g}"
-        lines.append(
-            {"lost": CONNECT_CAUSES[cause], "cause": cause, "setting": setting, "noticed": noticed}
-            | {
-                "recovered": recovered,
-                "tried": tried,
-                "of": f"{found.outages - found.failed} of {found.outages}",
-            }
-            | {"noticed_ms": list(found.noticed_ms), "recovered_ms": list(found.recovered_ms)}
-            | {"failed_attempts": found.attempts, "longest_attempt_ms": found.longest_ms}
-            | {"outages": found.outages, "failed": found.failed}
-        )
+    for cause, lost in CONNECT_CAUSES.items():
+        records = [record for record in run.of("reconnect") if word(record, "cause") == cause]
+        for (timeout, outage), own in by_setting(records, "network_timeout_ms", "outage_ms").items():
+            line = {"lost": lost, "cause": cause, "setting": f"{outage} / {timeout}"}
+            lines.append(line | _recovery(outages_of(own.records)))
     return lay_out(study, "connect", lines)
+
+
+def _recovery(rows: Sequence[tuple[int, Mapping[str, int]]]) -> Figures:
+    done = [row for _, row in rows if row["outcome"] == OK]
+    boots = [boot for boot, row in rows if row["outcome"] == OK]
+    noticed = [row.get("detected_us", 0) / 1000 for row in done]
+    recovered = [(row["gap_us"] - row["outage_us"]) / 1000 for row in done]
+    attempts = [row["connects_failed"] for row in done if "connects_failed" in row]
+    longest = [row["connect_failed_max_us"] / 1000 for row in done if row.get("connect_failed_max_us")]
+    return {
+        "noticed": times_text(noticed, boots),
+        "recovered": times_text(recovered, boots),
+        "tried": f"{sum(attempts) / len(attempts):g}" if attempts else NONE,
+        "longest_attempt_ms": max(longest, default=None),
+        "of": f"{len(done)} of {len(rows)}",
+        "outages": len(rows),
+        "failed": len(rows) - len(done),
+    }
 
 
 def times_text(times_ms: Sequence[float], boots: Sequence[int]) -> str:
@@ -146,75 +115,50 @@ _NO_FAULT = "none"
 _USUAL_QUEUE = 1000
 
 
-@dataclass(frozen=True)
-class BrokerFault:
-    """The deliveries of one kind of trouble. ``ledger`` is None where the peer told none."""
-
-    fault: str
-    persistence: str
-    qos: int
-    queue: int
-    records: tuple[RunRecord, ...]
-    ledger: LedgerCounts | None
-
-    def fact(self, name: str) -> float | None:
-        """Return the mean of a number that the peer told, None where none did."""
-        return mean_fact(self.records, name)
-
-    @property
-    def slowest_ms(self) -> float | None:
-        """The longest from a message's plan to its acknowledgement, None where none had one."""
-        took = [
-            done - planned
-            for record in self.records
-            for planned, done, outcome in zip(
-                *(record.columns[name] for name in ("planned_us", "done_us", "outcome")), strict=True
-            )
-            if outcome == OK
-        ]
-        return max(took) / 1000 if took else None
-
-    @property
-    def made(self) -> bool:
-        """Whether the fault took place: one that lasts the whole case is never counted."""
-        return self.fault == "slow_disk" or bool(self.fact("faults_count"))
-
-
-def broker_faults(run: BoardRun) -> list[BrokerFault]:
-    """Return the deliveries with a fault, by fault and persistence."""
+def broker_faults(run: BoardRun) -> dict[tuple[Scalar, ...], Echoes]:
+    """Return the deliveries with a fault by fault, persistence, QoS and queue."""
     records = [record for record in run.of("delivery") if word(record, "fault") not in ("", _NO_FAULT)]
-    found = []
-    for (kind, persistence, qos, queue), own in by_setting(
-        records, "fault", "persistence", "qos", "broker_queue"
-    ).items():
-        ledgers = [counts_of(record.environment.get("peer", {})) for record in own.records]
-        known = [one for one in ledgers if one is not None]
-        total = total_of(known) if known and len(known) == len(ledgers) else None
-        found.append(
-            BrokerFault(str(kind), str(persistence), int(str(qos)), int(str(queue)), own.records, total)
+    return by_setting(records, "fault", "persistence", "qos", "broker_queue")
+
+
+def ledger_of(found: Echoes) -> LedgerCounts | None:
+    """Return what the ledgers come to; None where a record has none."""
+    ledgers = [counts_of(record.environment.get("peer", {})) for record in found.records]
+    known = [one for one in ledgers if one is not None]
+    return total_of(known) if known and len(known) == len(ledgers) else None
+
+
+def slowest_ms(found: Echoes) -> float | None:
+    """Return the longest from a message's plan to its acknowledgement; None where none had one."""
+    took = [
+        done - planned
+        for record in found.records
+        for planned, done, outcome in zip(
+            *(record.columns[name] for name in ("planned_us", "done_us", "outcome")), strict=True
         )
-    return found
+        if outcome == OK
+    ]
+    return max(took) / 1000 if took else None
 
 
 def broker_table(study: Study, run: BoardRun) -> Table | None:
     """Return what became of the messages where the broker was in trouble."""
     lines = []
-    for one in broker_faults(run):
-        ledger, recovery = one.ledger, one.fact("recovery_us")
-        name = one.fault.replace("_", " ") + (f", queue of {one.queue}" if one.queue < _USUAL_QUEUE else "")
+    for (fault, persistence, qos, queue), own in broker_faults(run).items():
+        ledger, recovery = ledger_of(own), own.fact("recovery_us")
+        name = str(fault).replace("_", " ")
+        name += f", queue of {queue}" if int(str(queue)) < _USUAL_QUEUE else ""
         where = sentence_of(ledger).partition(": ")[2] if ledger and ledger.lost_count else NONE
         lines.append(
-            {"name": name, "fault": one.fault, "persistence": one.persistence, "qos": one.qos}
-            | {
-                "broker_queue": one.queue,
-                "sent": ledger and ledger.sent,
-                "lost": ledger and ledger.lost_count,
-            }
-            | {"duplicates": ledger and ledger.duplicates, "slowest_ms": one.slowest_ms, "where": where}
-            | {"recovered": NONE if recovery is None else recovery_text(recovery), "recovery_us": recovery}
-            | {"dropped_by_broker": one.fact("broker_dropped_messages"), "fault_us": one.fact("fault_us")}
+            {"name": name, "fault": fault, "persistence": persistence, "qos": qos, "broker_queue": queue}
+            | {"sent": ledger and ledger.sent, "lost": ledger and ledger.lost_count}
+            | {"duplicates": ledger and ledger.duplicates}
+            | {"slowest_ms": slowest_ms(own), "where": where, "recovery_us": recovery}
+            | {"recovered": NONE if recovery is None else recovery_text(recovery)}
+            | {"dropped_by_broker": own.fact("broker_dropped_messages"), "fault_us": own.fact("fault_us")}
         )
-    lengths = sorted({whole(record, "fault_ms") for one in broker_faults(run) for record in one.records})
+    faults = (record for own in broker_faults(run).values() for record in own.records)
+    lengths = sorted({whole(record, "fault_ms") for record in faults})
     return lay_out(study, "broker", lines, lengths=" or ".join(f"{ms:,}" for ms in lengths))
 
 
