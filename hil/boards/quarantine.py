@@ -24,7 +24,7 @@ from hil.boards.rack import Rack
 from hil.history.health.types import rig_failed, took_part
 from hil.history.summary import Summary
 from hil.model import Quarantine
-from hil.store.files import disk_error, replace_file, short_path
+from hil.store.files import disk_error, replace_file, short_path, typed_path
 from hil.store.run_info import utc_now
 
 QUARANTINE_FILE = "quarantine.json"
@@ -153,7 +153,7 @@ def _changing(folder: Path) -> Iterator[_Change]:
         if not wait_for_lock(lock, timeout_s=_LOCK_TIMEOUT_S, waiting=lambda: None):
             raise RigError(
                 f"another process has held {path}.lock for {_LOCK_TIMEOUT_S:.0f} s.",
-                next_step=f"find it (fuser -v {path}.lock), and let it end.",
+                next_step=f"find it (fuser -v {typed_path(path)}.lock), and let it end.",
             )
         before = _read(path)
         change = _Change(before)

@@ -13,6 +13,7 @@ from hil.boards.firmware.ruler import RULER_LOG
 from hil.boards.firmware.selection import verify_bundle
 from hil.boards.firmware.size import Line, Sizes, read_sizes, table
 from hil.model import Ruler
+from hil.store.files import typed_path
 
 _PATH = click.Path(path_type=Path)
 
@@ -39,7 +40,7 @@ def size_command(bundle: Path, base: Path | None) -> None:
     for name, sizes in _sizes(bundle).items():
         if base and name not in bases:
             raise ConfigError(
-                f"{base} holds no {name}.", next_step=f"hil build --target {name} --bundle {base}"
+                f"{base} holds no {name}.", next_step=f"hil build --target {name} --bundle {typed_path(base)}"
             )
         beside = bases.get(name)
         click.echo(_row(name, Line("total", sizes.total, beside.total if beside else None)))

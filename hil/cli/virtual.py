@@ -50,7 +50,7 @@ def up(rack: Path, out: Path) -> None:
 def how_to_reach(boards: Sequence[Board], running: VirtualRack, *, options: str) -> list[str]:
     """Return where each board is, and what to type to talk to the first; ``options`` name rack and out."""
     first = boards[0]
-    programs = os.path.relpath(Path(sys.executable).parent)
+    programs = shlex.quote(os.path.relpath(Path(sys.executable).parent))
     rows = [(board.id, board.target, running.board_address(board.id), board.stock_serial) for board in boards]
     return [
         "The virtual rack is up; Ctrl-C ends it. Its boards keep their flash.",

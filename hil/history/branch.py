@@ -23,6 +23,7 @@ from pathlib import Path
 from hil.base.errors import ConfigError, RigError
 from hil.base.git import git, try_git
 from hil.history.files import check, paths_in, write
+from hil.store.files import typed_path
 
 BRANCH = "hil-history"
 FETCHED = ".fetched-commit"
@@ -162,7 +163,8 @@ def _stored(repository: Path, files: Mapping[str, Path], tip: str, *, merge: boo
         if not name.endswith(_LINES):
             raise ConfigError(
                 f"{files[name]} is not what the branch {BRANCH} holds as {name}; a run never changes there.",
-                next_step=f"take the branch's: hil history fetch --history {files[name].parent.parent}",
+                next_step="take the branch's: hil history fetch --history "
+                f"{typed_path(files[name].parent.parent)}",
             )
         if merge:
             content = _joined(_contents(repository, [theirs[name]])[0], files[name].read_bytes())

@@ -45,6 +45,24 @@ def commands_of(page: Path) -> list[str]:
 PAGES_WITH_COMMANDS = [page for page in sorted((ROOT / "docs").rglob("*.md")) if commands_of(page)]
 
 
+_UNQUOTED = re.compile(
+    r"(?:--(?:rack|bundle|history|out|firmware) |hil gate |capinfos |editcap |fuser -v |tshark -V -r )"
+    r"\{[\w.\[\]]*(?:path|folder|file|base|out|origin|parent)\}"
+)
+
+
+def test_paths_in_printed_commands_are_quoted() -> None:
+    """A folder with a blank in its name is one word of the command that a sentence prints."""
+    sources = [path for room in ("hil", "reports", "fixtures") for path in (ROOT / room).rglob("*.py")]
+    found = [
+        f"{path.relative_to(ROOT)}: {one[0]}"
+        for path in sources
+        for one in _UNQUOTED.finditer(path.read_text(encoding="utf-8"))
+    ]
+    assert _UNQUOTED.search("hil gate {run.path}"), "control"
+    assert not found
+
+
 @pytest.fixture
 def files(tmp_path: Path) -> Lab:
     """A lab that is never started."""

@@ -32,7 +32,7 @@ from hil.boards.firmware.revision import (
 )
 from hil.boards.firmware.ruler import RULER_LOG, RulerSources, last_lines, put_ruler
 from hil.model import Ruler
-from hil.store.files import short_path
+from hil.store.files import short_path, typed_path
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,9 @@ def locked(path: Path, what: str, say: Callable[[str], object]) -> Iterator[None
 
     with path.open("w", encoding="utf-8") as lock:
         if not wait_for_lock(lock.fileno(), timeout_s=2 * STEP_TIMEOUT_S, waiting=waiting):
-            raise ConfigError(f"another build of {what} does not end.", next_step=f"fuser -v {path}")
+            raise ConfigError(
+                f"another build of {what} does not end.", next_step=f"fuser -v {typed_path(path)}"
+            )
         yield
 
 

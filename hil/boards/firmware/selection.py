@@ -32,6 +32,7 @@ from hil.boards.firmware.build_folder import (
 )
 from hil.boards.firmware.bundle import DAMAGED, DIGESTS, VIRTUAL_PREFIX, Digests, file_sha256, verify
 from hil.model import Ruler
+from hil.store.files import typed_path
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def find_firmware(path: Path, image: Image) -> Firmware:
     if not folders or (path / FLASHER_ARGS).is_file():
         return _own_build(path, image)
     if str(image) not in folders:
-        add = f"add it (hil build {image.options} --bundle {path})"
+        add = f"add it (hil build {image.options} --bundle {typed_path(path)})"
         raise ConfigError(
             f"the bundle {path} holds firmware for {', '.join(folders)}, and none for {image}"
             f"{_needed_by(image)}.",

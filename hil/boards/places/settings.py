@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,7 +82,7 @@ def check_leased(root: Node) -> None:
         raise root.error(
             "leased",
             "the lease of these boards has ended.",
-            next_step=f"lease them anew: hil run --rack {origin}",
+            next_step=f"lease them anew: hil run --rack {shlex.quote(origin)}",
         )
 
 

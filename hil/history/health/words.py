@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from hil.history.health.types import BoardHealth, RackHealth
-from hil.store.files import short_path
+from hil.store.files import typed_path
 
 DESERVES = 3  # rig faults in a row after which a board should be kept out
 NOTHING = "–"
@@ -70,10 +69,10 @@ def rack_lines(rack: RackHealth) -> tuple[str, ...]:
 
 def advice(rack: RackHealth, rack_file: Path | None = None) -> list[str]:
     """Return which boards deserve quarantine, each with the command; FILE in it where none is known."""
-    path = shlex.quote(short_path(rack_file)) if rack_file else "FILE"
+    typed = typed_path(rack_file) if rack_file else "FILE"
     return [
         f"Board {board.board}: the rig failed on it in {board.faults_in_a_row} runs in a row. Keep it out: "
-        f"hil board quarantine {board.board} --why TEXT --rack {path}"
+        f"hil board quarantine {board.board} --why TEXT --rack {typed}"
         for board in rack.boards
         if board.faults_in_a_row >= DESERVES and not board.quarantine
     ]

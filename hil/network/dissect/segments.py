@@ -10,6 +10,7 @@ from pathlib import Path
 from hil.base.errors import RigError
 from hil.network.dissect.pdus import MqttFields, NoPacketsError, Pdu, pdus_of, resolve_aliases
 from hil.network.dissect.tshark import Row, read_fields, values
+from hil.store.files import typed_path
 
 # Segments that came in another order are put together all the same; without that tshark 4.0 found 190 of
 # 400 publishes in a capture with 3 % loss, with it all of them.
@@ -234,7 +235,7 @@ class _SegmentReader:
         return RigError(
             f"Dissecting {self._path}, frame {number}: {what}.",
             log=str(self._path),
-            next_step=f"look at it: tshark -V -r {self._path} -Y frame.number=={number}",
+            next_step=f"look at it: tshark -V -r {typed_path(self._path)} -Y frame.number=={number}",
         )
 
     def _name(self, address: bytes) -> str:

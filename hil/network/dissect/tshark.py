@@ -12,6 +12,7 @@ from pathlib import Path
 from hil.base.errors import RigError
 from hil.base.reading import CAPTURE_MOST_BYTES, too_large
 from hil.network.process import system_program
+from hil.store.files import typed_path
 
 # pcapng, and pcap with µs and ns in either byte order (man 5 pcap-savefile)
 _MAGIC = {"0a0d0d0a", "a1b2c3d4", "d4c3b2a1", "a1b23c4d", "4d3cb2a1"}
@@ -86,8 +87,8 @@ def _check(path: Path, code: int, said: str) -> None:
     raise RigError(
         f"Dissecting {path}: tshark ended with status {code}: {words}.",
         log=str(path),
-        next_step=f"look at the capture: capinfos {path}; of one that was cut short, what is whole: "
-        f"editcap {path} whole.pcapng",
+        next_step=f"look at the capture: capinfos {typed_path(path)}; of one that was cut short, what is "
+        f"whole: editcap {typed_path(path)} whole.pcapng",
     )
 
 
