@@ -40,7 +40,7 @@ def command() -> None:
 
 
 @command.command("add", short_help="Append runs.")
-@click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("runs", metavar="RUN...", nargs=-1, type=click.Path(path_type=Path))
 @history_option
 @click.option("--force", is_flag=True, help="Also runs of sources that were not committed.")
 def add(runs: tuple[Path, ...], history_folder: Path, *, force: bool) -> None:
@@ -48,6 +48,8 @@ def add(runs: tuple[Path, ...], history_folder: Path, *, force: bool) -> None:
 
     Runs of pull requests are refused: their figures are not those of main.
     """
+    if not runs:
+        raise ConfigError("no run is named.", next_step="add the newest: hil history add out/latest")
     for run in runs:
         added = add_run(read_run(run), history_folder, force=force)
         state = "added" if added.is_new else "was there already"
@@ -138,8 +140,8 @@ def _load(history_folder: Path) -> History:
     if not history.sessions:
         raise ConfigError(
             f"{history_folder} holds no history.",
-            next_step="add a run: hil history add out/<run-id>, or fetch what others measured: "
-            "hil history fetch",
+            next_step="measure and add a run: hil run, then hil history add out/latest; or fetch what others "
+            "measured: hil history fetch",
         )
     return history
 

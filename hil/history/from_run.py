@@ -143,7 +143,10 @@ def boot_values_of(run: StoredRun) -> BootValues:
     limits = own_limits(run)
     points = [point for record in records for point in _points_of(record, limits, run)]
     if not points:
-        raise ConfigError(f"{run.path}: no boot value: nothing was measured, or all of it is void.")
+        raise ConfigError(
+            f"{run.path}: no boot value: nothing was measured, or all of it is void.",
+            next_step="measure again: hil run",
+        )
     try:
         return build(_boards(records), _images(run, records, _names(info, entries)), points)
     except DuplicateError as error:

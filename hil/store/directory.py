@@ -88,11 +88,9 @@ class RunDirectory:
     def open(cls, path: Path) -> RunDirectory:
         """Open a run that is on disk. Raises ConfigError where ``path`` is none, naming those nearby."""
         if not (path / JOURNAL).is_file():
-            near = ", ".join(run.run_id for run in cls.list(path.parent)[-5:]) or "no run"
-            raise ConfigError(
-                f"{path}: not a run directory, it has no {JOURNAL}.",
-                next_step=f"check the path; {path.parent} holds {near}.",
-            )
+            near = ", ".join(run.run_id for run in cls.list(path.parent)[-5:])
+            known = f"check the path; {path.parent} holds {near}." if near else "measure a run: hil run"
+            raise ConfigError(f"{path}: not a run directory, it has no {JOURNAL}.", next_step=known)
         return cls(path.resolve())
 
     @classmethod

@@ -299,9 +299,13 @@ def test_bad_input_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     folder = store(tmp_path / "h", night(0))
     history = ["--history", str(folder)]
     for arguments, status, sentence in (
-        (["add"], 2, "Missing argument 'RUN...'"),
-        (["add", str(tmp_path), *history], 2, "not a run directory"),
-        (["show", "--history", str(tmp_path / "none")], 2, "holds no history. Next: add a run: hil history"),
+        (["add"], 2, "no run is named. Next: add the newest: hil history add out/latest"),
+        (["add", str(tmp_path), *history], 2, "it has no records.jsonl. Next: measure a run: hil run"),
+        (
+            ["show", "--history", str(tmp_path / "none")],
+            2,
+            "holds no history. Next: measure and add a run:",
+        ),
         (["export", "--history", str(tmp_path / "none")], 2, "holds no history"),
         (["show", "p49", *history], 2, "no series has a name with 'p49' in it"),
     ):
