@@ -115,8 +115,10 @@ _NO_MEMORY = re.compile(r"failed to map segment|[Cc]annot allocate memory")  # a
 
 
 def want_of(error: BaseException) -> RigError | None:
-    """Return what a host lacks, descriptors, memory or room on a disk, where an error comes from that; else
-    None."""
+    """Return what a host lacks, where an error comes from that; else None.
+
+    That is descriptors, memory, room on a disk, or the right to write a file.
+    """
     number = error.errno if isinstance(error, OSError) else None
     if number in (errno.EMFILE, errno.ENFILE):
         return RigError(
@@ -125,6 +127,11 @@ def want_of(error: BaseException) -> RigError | None:
         )
     if number in (errno.ENOSPC, errno.EDQUOT):
         return RigError("no space is left for what hil writes.", next_step="free some, then do it again.")
+    if isinstance(error, OSError) and error.filename and number in (errno.EROFS, errno.EACCES):
+        return RigError(
+            f"{error.filename}: {error.strerror}.",
+            next_step="give this user access to it, or work in a folder of yours.",
+        )
     loading = isinstance(error, ImportError) and _NO_MEMORY.search(str(error))
     if isinstance(error, MemoryError) or number == errno.ENOMEM or loading:
         return RigError(

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -13,6 +15,7 @@ import pytest
 
 from hil.base.errors import ExitCode
 from hil.fixtures.__main__ import main as run_pytest
+from tests.in_process import hil
 from tests.lab import ROOT, Lab, make_lab, run
 
 MIB = 1 << 20
@@ -134,6 +137,25 @@ def test_a_crash_of_pytest_itself_is_the_rigs_fault(
     finally:
         sys.path.remove(str(tmp_path))
     assert "no verdict" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES])
+def test_a_folder_that_is_not_ours_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """A read-only folder is no defect of ours: the sentence has the file and the way out."""
+
+    def refuse(path: Path, *_more: object, **_named: object) -> None:
+        raise OSError(number, os.strerror(number), str(path))
+
+    project = "include($ENV{IDF_PATH}/tools/cmake/project.cmake)\nproject(product)\n"
+    (tmp_path / "CMakeLists.txt").write_text(project)
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    done = hil("init", cwd=tmp_path)
+    assert done.returncode == ExitCode.RIG
+    assert re.search(
+        rf"^hil: {tmp_path}/\S+: {os.strerror(number)}\. Next: give this user access", done.stdout
+    )
 
 
 @pytest.mark.slow
