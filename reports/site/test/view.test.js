@@ -50,6 +50,12 @@ test("only firmware that got worse is red", () => {
   assert.deepEqual(tones, ["tone-bad", "tone-unsure", "tone-unsure", "tone-good"]);
 });
 
+test("the bar of a broken limit is red, of a kept one green: above its high is red, up to its low is green", () => {
+  const bars = [...show(smallTrend()).matchAll(/<meter [^>]*low="0.8" high="([\d.]+)" optimum="0" value="([\d.]+)"><\/meter>\s*<b class(?:="(\w+)")?>/g)];
+  const looks = bars.map(([, high, value, tone]) => `${tone ?? "kept"} ${Number(value) > Number(high) ? "red" : Number(value) > 0.8 ? "yellow" : "green"}`);
+  assert.deepEqual([...new Set(looks)], ["bad red", "kept green"]);
+});
+
 test("an event of the address is open: its sentence, conditions, how to bisect, and a link to each chart", () => {
   const json = smallTrend();
   const closed = show(json);

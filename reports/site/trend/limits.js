@@ -50,6 +50,7 @@ function Row({ trend, state, series }) {
     <td><a href=${writeState({ ...state, chart: trend.chartOf.get(series).key })}>${metricWords(series)}</a>${!series.blocking && " (advice)"}</td>
     <td class=${`n ${bad}`}>${valueWords({ value, atLeast }, series.unit)}</td>
     <td class="n">${series.direction === "lower" ? "≤" : "≥"} ${quantity(limit ?? 0, series.unit)}</td>
-    <td class="used"><meter class=${bad} aria-hidden="true" max="1" value=${Math.min(1, used * FULL)}></meter>
+    <td class="used"><meter aria-hidden="true" max="1" low=${FULL} high=${bad === "bad" ? FULL : 1} optimum="0"
+      value=${Math.min(1, used * FULL)}></meter>
       <b class=${bad}>${Number.isFinite(used) && limit ? `${Math.round(used * 100)} %` : used > 1 ? "exceeded" : "–"}</b></td></tr>`;
 }
