@@ -36,10 +36,15 @@ class BoardCases:
         return len(self.measured) + len(self.faulted) + len(self.not_run)
 
 
+def natures_of(info: RunInfo | None, verdict: Verdict) -> dict[str, tuple[str, str]]:
+    """Return kind and target of each board that measured something, or that run.json names."""
+    natures = {item.board: (item.kind, item.target) for item in verdict.series}
+    return natures | {board.id: (board.kind, board.target) for board in (info.boards if info else ())}
+
+
 def boards_of(info: RunInfo | None, verdict: Verdict) -> list[BoardCases]:
     """Return the boards of a run, sorted: those that run.json names, and those that its verdict does."""
-    natures: dict[str, tuple[str, str]] = {item.board: (item.kind, item.target) for item in verdict.series}
-    natures |= {board.id: (board.kind, board.target) for board in (info.boards if info else ())}
+    natures = natures_of(info, verdict)
     named = {fault.board for fault in verdict.faults} | {item.board for item in verdict.not_run}
     cases: dict[str, set[str]] = {}
     for item in verdict.series:

@@ -30,6 +30,7 @@ from hil.history.health.types import BoardHealth, RackHealth, unix_s
 from hil.metrics.metric import STATISTICS, name_of
 from hil.model import ComparedSeries, SeriesVerdict, Verdict, bench_of
 from hil.reports import rows
+from hil.reports.boards import natures_of
 from hil.reports.names import Named
 from hil.store import RunInfo
 from hil.store.run_info import measured_commit, utc_now
@@ -170,18 +171,15 @@ class Group:
 
 def board_groups(info: RunInfo, verdict: Verdict) -> list[Group]:
     """Return one group a planned board, those that measured nothing included; ``info`` is run.json."""
-    planned = {board.id: (board.kind, board.target) for board in info.boards}
-    measured = {item.board: (item.kind, item.target) for item in verdict.series}
-    boards = {**planned, **measured}
     return [
         Group(
             job=f"hil_{info.trigger}",
             rack=info.rack,
             board=board,
-            families=_families(info, verdict, board, *boards[board]),
+            families=_families(info, verdict, board, *nature),
             product=info.product,
         )
-        for board in sorted(boards)
+        for board, nature in sorted(natures_of(info, verdict).items())
     ]
 
 
@@ -271,7 +269,7 @@ def _add_board(families: Families, verdict: Verdict, board: str, series: Sequenc
     for state, count in cases.items():
         families.add("hil_board_cases", text, count, state=state)
     text = "Faults of this board, and those of the whole rack, by whose they are."
-    for owner in ("configuration", "firmware", "rig"):
+    for owner in OWNERS:
         families.add("hil_board_faults", text, faults.count(owner), owner=owner)
 
 

@@ -119,10 +119,8 @@ def _leg(leg: LegResult, legs: Path) -> dict[str, Any]:
     return {
         "name": leg.shown,
         "exit_code": int(leg.exit_code),
-        "outcome": leg.outcome,
         "sign": leg.sign,
         "is_open": leg.is_open,
-        "status": int(leg.status),
         "sentence": leg.sentence,
         "reason": leg.reason,
         "mark": leg.mark,

@@ -11,6 +11,7 @@ from pathlib import Path
 from hil.base.errors import ConfigError, ExitCode
 from hil.base.paths import PROJECT_THRESHOLDS
 from hil.model import ComparedSeries, Entry, Fault, NotRun, RunRecord, SeriesVerdict, Verdict, bench_of
+from hil.reports.boards import natures_of
 from hil.reports.compared import ranked
 from hil.reports.crashes import Crash, crashes_in
 from hil.store import JudgedRun, RunInfo
@@ -76,11 +77,11 @@ def story_of(run: JudgedRun) -> RunStory:
     keys = _keys(entries)
     parts = _parts_of(entries, verdict)
     first = _first_missing(keys, verdict)
-    crashes = crashes_in(run.path)
+    crashes, natures = crashes_in(run.path), natures_of(info, verdict)
     stories = tuple(
         _story(
-            info,
-            verdict,
+            info.rack,
+            natures.get(key[0], ("", "")),
             key,
             parts.get(key, _Parts()),
             thresholds=thresholds,
@@ -149,8 +150,8 @@ def _parts_of(entries: Iterable[Entry], verdict: Verdict) -> dict[tuple[str, str
 
 
 def _story(
-    info: RunInfo,
-    verdict: Verdict,
+    rack: str,
+    nature: tuple[str, str],
     key: tuple[str, str],
     parts: _Parts,
     *,
@@ -160,9 +161,9 @@ def _story(
 ) -> Story:
     board, case_id = key
     records = parts.records
-    kind, target = (records[0].kind, records[0].target) if records else _nature(info, verdict, board)
+    kind, target = (records[0].kind, records[0].target) if records else nature
     return Story(
-        rack=info.rack,
+        rack=rack,
         board=board,
         kind=kind,
         target=target,
@@ -200,11 +201,3 @@ def parse_case_id(case_id: str) -> tuple[str, dict[str, str]]:
     if not bench or any(not sign for _, sign, _ in found):
         raise ConfigError(f"{case_id!r} in the journal is no name of a case; expected bench/key=value,….")
     return bench, {key: value for key, _, value in found}
-
-
-def _nature(info: RunInfo, verdict: Verdict, board: str) -> tuple[str, str]:
-    """Return kind and target of a board that has no record of this case."""
-    for item in info.boards:
-        if item.id == board:
-            return item.kind, item.target
-    return next(((item.kind, item.target) for item in verdict.series if item.board == board), ("", ""))

@@ -26,20 +26,17 @@ from hil.store.verdicts import read_verdict
 class LegFacts:
     """What became of a leg; ``reason`` is why it was skipped. ``verdict`` is None where it has none.
 
-    ``is_open`` says that it failed nothing and is no pass; ``status`` is what it does to the required check.
-    ``mark`` is what it came to, in a word behind a sign. ``remarks`` are what stands wherever its figures do,
-    ``steps`` what a person does next. ``owner`` is whose fault it is that there is no verdict, where somebody
-    said so. ``sign`` is of its banner.
+    ``is_open`` says that it failed nothing and is no pass. ``mark`` is what it came to, in a word behind a
+    sign. ``remarks`` are what stands wherever its figures do, ``steps`` what a person does next. ``owner`` is
+    whose fault it is that there is no verdict, where somebody said so. ``sign`` is of its banner.
     """
 
     name: str
     exit_code: ExitCode
-    outcome: str
     sentence: str
     reason: str
     boards: tuple[str, ...]
     is_open: bool
-    status: ExitCode
     mark: str = ""
     verdict: Verdict | None = None
     remarks: tuple[str, ...] = ()
@@ -103,7 +100,7 @@ def _values(kind: type[Facts | LegFacts], stored: Mapping[str, Any]) -> dict[str
     names = {field.name for field in dataclasses.fields(kind)} - {"legs", "verdict", "remarks", "steps"}
     values: dict[str, Any] = {name: stored[name] for name in names}
     values |= {name: tuple(one) for name, one in values.items() if isinstance(one, list)}
-    return values | {name: ExitCode(values[name]) for name in ("exit_code", "status") if name in values}
+    return values | {"exit_code": ExitCode(values["exit_code"])}
 
 
 def _with_verdict(leg: LegFacts, run: Path, name: str) -> LegFacts:

@@ -96,8 +96,8 @@ _UNITS = re.compile(r"_(seconds|bytes_per_second|bytes|ratio|cycles|dbm)$")
 def openmetrics_text(run: RunStory) -> bytes:
     """Return the text: ``# HELP``, ``# TYPE``, ``# UNIT`` and samples a family, ``# EOF`` at the end.
 
-    Each sample has the labels of its Pushgateway group (job, rack, board), and the start of the run in
-    whole Unix seconds where it is known.
+    Each sample has the labels of its Pushgateway group (job, rack, board, product), and the start of the run
+    in whole Unix seconds where it is known.
     """
     started_ms = unix_ms(run.info.started_utc)
     started_s = None if started_ms is None else started_ms // 1000
@@ -119,7 +119,7 @@ def _merged(groups: Iterable[Group], started_s: int | None) -> list[Metric]:
     """Return one family a name, by name: the format forbids the same family twice."""
     merged: dict[str, Metric] = {}
     for group in groups:
-        own = {"job": group.job, "rack": group.rack, "board": group.board}
+        own = {"job": group.job, **group.key}
         for family in group.families.collect():
             found = merged.setdefault(family.name, _empty(family.name, family.documentation))
             for sample in family.samples:

@@ -362,9 +362,7 @@ def test_a_plan_that_is_no_plan(tmp_path: Path, text: str) -> None:
 
 def test_many_remarks_do_not_push_the_page_over_its_length() -> None:
     """Remarks stand beside figures and are not cut, so no more of them are shown than a page holds."""
-    leg = LegFacts(
-        "virtual", ExitCode.PASS, "pass", "All passed.", "", (), is_open=False, status=ExitCode.PASS
-    )
+    leg = LegFacts("virtual", ExitCode.PASS, "All passed.", "", (), is_open=False)
     legs = tuple(replace(leg, name=f"a{n}", remarks=("Ours.", f"{n} " + "@" * 400)) for n in range(40))
     page = render(Facts(ExitCode.PASS, "", HEAD, "", (), (), (), legs, {}, ""), 60_000)
     assert len(page) <= 60_000
