@@ -34,7 +34,7 @@ _Found = Sequence[tuple[Source, SeriesVerdict]]
 def comparisons(runs: Sequence[Source]) -> list[Part]:
     """Return what changed or is undecided, of it the first few open; then what passed, then all else."""
     found = [item for run in runs for item in compared.ranked(run.verdict)]
-    told = [item for item in found if item.outcome == "regressed" or is_better(item)]
+    told = [item for item in found if _is_change(item) and (item.outcome == "regressed" or is_better(item))]
     changed = sorted(told, key=_by_evidence)
     worth = [*changed, *(item for item in found if item.outcome == "undecided" and item.blocking)]
     rest = [item for item in found if item not in worth]
@@ -50,6 +50,11 @@ def comparisons(runs: Sequence[Source]) -> list[Part]:
         ),
         *_compared("others", without, others, rank=7, folded=True),
     ]
+
+
+def _is_change(item: ComparedSeries) -> bool:
+    """Whether a comparison is with what was before: how far a reference lies away is no news as advice."""
+    return item.blocking or item.role != "reference"
 
 
 def _by_evidence(item: ComparedSeries) -> tuple[bool, bool, float, str]:

@@ -189,6 +189,15 @@ def test_the_summary_shows_the_table_and_what_is_behind_what_did_not_pass() -> N
     assert "<summary>1 comparison within the tolerance</summary>" in text
 
 
+def test_how_far_a_reference_lies_away_is_no_change_where_it_is_advice() -> None:
+    """Of a night it is folded, for the change points say what changed; what may fail a run stands open."""
+    beside = replace(GREW, role="reference")
+    assert "What changed" in render_markdown(INFO, verdict_of(beside), [])
+    said = render_markdown(INFO, verdict_of(replace(beside, blocking=False)), [])
+    assert "What changed" not in said
+    assert "<summary>1 comparison without a decision, as advice or for want of a baseline</summary>" in said
+
+
 def test_a_pass_shows_its_bound() -> None:
     """At an early look the interval may be absurd; the cell has what the pass excluded."""
     assert compared.bound(comparison(pass_bound=0.082, low=-0.31, high=0.402)) == "≤ +8.2 %"
