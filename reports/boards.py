@@ -38,7 +38,7 @@ class BoardCases:
 
 def natures_of(info: RunInfo | None, verdict: Verdict) -> dict[str, tuple[str, str]]:
     """Return kind and target of each board that measured something, or that run.json names."""
-    natures = {item.board: (item.kind, item.target) for item in verdict.series}
+    natures: dict[str, tuple[str, str]] = {item.board: (item.kind, item.target) for item in verdict.series}
     return natures | {board.id: (board.kind, board.target) for board in (info.boards if info else ())}
 
 

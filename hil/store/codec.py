@@ -10,9 +10,9 @@ from __future__ import annotations
 import functools
 import re
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -70,8 +70,8 @@ def build(kind: type[_Item], stored: object) -> _Item:
 def _unknown(stored: object, found: Any, where: str = "") -> Iterator[str]:
     """Yield the keys at any depth that are stored and that no field was made of."""
     if isinstance(stored, dict):
-        is_map = isinstance(found, dict)
-        names = found.keys() if is_map else _names(type(found))
+        is_map, kind = isinstance(found, dict), cast(Hashable, type(found))
+        names = found.keys() if is_map else _names(kind)
         if not stored.keys() <= names:
             yield from (f"{where}{key}" for key in stored if key not in names)
         for key, value in stored.items():
