@@ -147,7 +147,7 @@ sanitize: ## measure the suite pr with firmware and air built with ASan and UBSa
 	@.ci/bootstrap test
 	@$(PYTHON) -m tools.sanitize $(SANITIZE)
 
-screenshots: ## make the pictures in docs/img anew, and in out/screenshots every page at three sizes
+screenshots: ## make the pictures in docs/img anew, and in out/screenshots every page at four sizes
 	@.ci/bootstrap test
 	@$(PYTHON) -m tools.screenshots
 	@$(PYTHON) -m tools.comment_page --to docs/img

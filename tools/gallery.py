@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The second half of ``make screenshots``: every page as people open it, in out/screenshots.
 
-Each page at three sizes, light and dark; the comment of each outcome as GitHub shows it; the terminal at
+Each page at four sizes, light and dark; the comment of each outcome as GitHub shows it; the terminal at
 80 × 24. Runs of each outcome are generated and really judged; nights are the demonstration's.
 Prints how high each page is, and which one scrolls sideways: that is a defect, and it exits with 1.
 """
@@ -38,7 +38,7 @@ from tests.reports.site_runs import BOARDS, store_run
 from tools import comment_page
 
 ROOT = Path(__file__).resolve().parents[1]
-SIZES = ((1440, 900), (1920, 1080), (390, 844))
+SIZES = ((1440, 900), (1920, 1080), (768, 1024), (390, 844))
 COLUMNS, LINES = 80, 24
 TERMINAL = (700, 470)  # in which so many characters fit
 Scheme = Literal["light", "dark"]
