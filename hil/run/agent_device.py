@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from hil.base.errors import HilError
-from hil.boards.current import Meters, Sampling
+from hil.boards.current_sampling import Meters, Sampling
 from hil.boards.rack import Board
 from hil.model import Case, Series
 from hil.network.peers.companion import Companion, Observed

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from hil.base.errors import ConfigError, HilError
 from hil.base.given import SECRETS, Given
 from hil.base.project import product_here
-from hil.boards.current import Meters
+from hil.boards.current_sampling import Meters
 from hil.boards.environment import host_environment, rig_environment
 from hil.boards.firmware.backtrace import decode_panic
 from hil.boards.firmware.build_folder import Image, console_baud

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from hil.base.errors import ConfigError, HilError, RigError
 from hil.base.given import SECRETS, Given, filled
-from hil.boards.current import Sampling
+from hil.boards.current_sampling import Sampling
 from hil.boards.firmware.build_folder import app_image
 from hil.boards.firmware.selection import description_of
 from hil.boards.rack import Board

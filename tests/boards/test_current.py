@@ -16,9 +16,10 @@ import pytest
 from numpy.typing import NDArray
 
 from hil.base.errors import ConfigError, RigError
-from hil.boards.current import Meters, check_meter
+from hil.boards.current import Meter
 from hil.boards.current.ppk2 import Calibration, Ppk2, Ppk2Decoder, find_port, regulator_set
-from hil.boards.current.track import Meter, Spans, Track, drawn_in, joined
+from hil.boards.current_sampling import Meters, check_meter
+from hil.boards.current_track import Spans, Track, drawn_in, joined
 from hil.boards.rack import Board, Power, load_rack
 from hil.boards.rack.check import check_rack
 from hil.boards.rack.current import Current
@@ -36,7 +37,7 @@ def wave(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def ppk2(path: str, mode: str = "source") -> Current:
-    return Current("ppk2", serial=path, voltage_mv=3300, mode=mode)
+    return Current("ppk2", Ppk2(path, 3300, mode))
 
 
 def series(stretches: tuple[tuple[float, float], ...], **columns: tuple[int, ...]) -> Series:
@@ -295,7 +296,7 @@ def test_another_device_is_no_ppk2() -> None:
         Ppk2StandIn(wave, mute=True) as device,
         pytest.raises(RigError, match="did not tell its calibration"),
     ):
-        Ppk2(ppk2(device.path))
+        ppk2(device.path).open()
 
 
 def test_a_usb_serial_number_that_is_not_there_is_named() -> None:

@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 
 from hil.base.errors import ConfigError, RigError
+from hil.boards import current, power
+from hil.boards.current_sampling import check_meter
 from hil.boards.drivers import types_of
 from hil.boards.power import PowerDriver
 from hil.boards.rack import Board, load_rack
@@ -70,17 +72,17 @@ def fenced(language: str) -> str:
     return str(block)
 
 
-def with_driver(folder: Path, text: str, power: str = "{type: relay}", *, name: str = "relay") -> Path:
+def with_driver(folder: Path, text: str, section: str = "{type: relay}", *, name: str = "relay") -> Path:
     (folder / "drivers").mkdir()
     (folder / "drivers" / f"power_{name}.py").write_text(text)
-    return rack_with(folder, power)
+    return rack_with(folder, section)
 
 
 @pytest.fixture
 def board(tmp_path: Path, card: RelayCard) -> Board:
     """Return a board of a rack file that has the page's lines, at the card."""
-    power = fenced("yaml").partition("power: ")[2].replace("/dev/ttyUSB7", card.device)
-    return load_rack(with_driver(tmp_path, fenced("python"), power)).board("a")
+    section = fenced("yaml").partition("power: ")[2].replace("/dev/ttyUSB7", card.device)
+    return load_rack(with_driver(tmp_path, fenced("python"), section)).board("a")
 
 
 def test_the_pages_driver_switches_its_relay_alone(board: Board, card: RelayCard) -> None:
@@ -154,13 +156,53 @@ def test_a_mistyped_type_names_the_labs_too(tmp_path: Path) -> None:
         load_rack(with_driver(tmp_path, fenced("python"), "{type: rellay}"))
 
 
-def test_each_file_of_ours_is_a_type() -> None:
-    """The list of types is the folder's, which holds nothing else."""
-    import hil.boards.power as ours
+METER = """
+import numpy as np
+from hil.boards.current import MeterDriver
+from hil.boards.current_track import Spans, no_spans
 
-    files = {path.stem for path in Path(ours.__file__).parent.glob("*.py")} - {"__init__"}
-    assert set(types_of(ours)) == files == {"command", "shelly", "tasmota", "uhubctl"}
-    methods = [
-        name for name, value in vars(PowerDriver).items() if callable(value) or isinstance(value, classmethod)
+class Shunt(MeterDriver):
+    def __init__(self, channel):
+        self.channel = channel
+
+    @classmethod
+    def read(cls, node):
+        return cls(node.integer("channel"))
+
+    def __str__(self):
+        return f"shunt {self.channel}"
+
+    def open(self):
+        return Open() if self.channel else {}["no channel"]
+
+class Open:
+    resolution_ua, origin_s = 1.0, 0.0
+
+    def begin(self): ...
+    def read(self):
+        return no_spans()
+    def end(self):
+        ua, none = np.array([5000.0]), np.zeros(1)
+        return Spans(none, none + 1, ua, ua, none + 3300, none.astype(int), none)
+    def close(self): ...
+"""
+
+
+def test_a_labs_meter_measures_as_ours_does(tmp_path: Path) -> None:
+    """`current` finds its driver as `power` does; what it lets through is the rig's, with its line."""
+    (tmp_path / "drivers").mkdir()
+    (tmp_path / "drivers" / "current_shunt.py").write_text(METER)
+    found = [
+        check_meter(load_rack(rack_with(tmp_path, f"{{type: none}}\n    current: {section}")).board("a"))
+        for section in ("{type: shunt, channel: 1}", "{type: shunt, channel: 0}")
     ]
-    assert len([name for name in methods if not name.startswith("_")]) == 5
+    assert (found[0].ok, found[0].sentence) == (True, "shunt 1 measures 5.000 mA")
+    assert not found[1].ok
+    assert re.search(r"current_shunt\.py:18: KeyError: 'no channel'", found[1].sentence)
+
+
+def test_each_file_of_ours_is_a_type() -> None:
+    """The list of types is the folder's, which holds nothing else; a power driver has five methods."""
+    assert set(types_of(power)) == {"command", "shelly", "tasmota", "uhubctl"}
+    assert set(types_of(current)) == {"ppk2"}
+    assert len([name for name in vars(PowerDriver) if not name.startswith("_")]) == 5

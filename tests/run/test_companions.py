@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
-from hil.boards.current import Meters
+from hil.boards.current_sampling import Meters
 from hil.boards.rack import load_rack
 from hil.model import Case
 from hil.network.peers.companion import Place, companion_factory

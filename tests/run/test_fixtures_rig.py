@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 from hil.base.errors import FirmwareError, RigError
-from hil.boards.current import Meters
-from hil.boards.current.track import Spans, no_spans
+from hil.boards.current.ppk2 import Ppk2
+from hil.boards.current_sampling import Meters
+from hil.boards.current_track import Spans, no_spans
 from hil.boards.firmware.build_folder import Image
 from hil.boards.firmware.selection import Firmware
 from hil.boards.rack import load_rack
@@ -146,7 +147,7 @@ class Meter:
 
 def test_what_a_board_drew_stands_in_the_record_of_its_case(tmp_path: Path) -> None:
     """The time in which the board measured is what is integrated; a failed case leaves its own error."""
-    board = replace(BOARD, current=Current("ppk2", "D4C0", 3300, "ampere"))
+    board = replace(BOARD, current=Current("ppk2", Ppk2("D4C0", 3300, "ampere")))
     agent: Any = Agent(BUILT)
     usual = agent.run_case
     agent.run_case = lambda case, **options: replace(
@@ -179,7 +180,7 @@ def test_what_a_product_drew_is_measured_as_well(tmp_path: Path) -> None:
     probe = probe_of(tmp_path, "between: {from: go, to: done}\n")
     meter = Meter(seconds=3600.0)
     meter.origin_s = time.monotonic() - 1.0  # whatever the host does meanwhile, it saw it
-    board = replace(BOARD, current=Current("ppk2", "D4C0", 3300, "ampere"))
+    board = replace(BOARD, current=Current("ppk2", Ppk2("D4C0", 3300, "ampere")))
     meters, network = Meters(tmp_path, lambda _: meter), Network()
     product = ProductDevice(
         board,

@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 
 from hil.base.errors import ConfigError, FirmwareError, RigError
-from hil.boards.current import Meters
+from hil.boards.current_sampling import Meters
 from hil.model import Case, RunRecord, Scalar, Series
 from hil.reports.allure import complete_results
 from hil.reports.site.landing import render_landing

@@ -16,15 +16,16 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import serial
 from serial.tools import list_ports
 
 from hil.base.errors import RigError
 from hil.base.numeric import np
-from hil.boards.current.track import Spans, joined, no_spans
-from hil.boards.rack.current import Current
+from hil.base.yamlfile import Node
+from hil.boards.current import MeterDriver
+from hil.boards.current_track import Spans, joined, no_spans
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,6 +39,7 @@ DEVICE_RUNNING_ON = b"\x0c\x01"
 REGULATOR_SET = 0x0D
 SET_POWER_MODE = {"ampere": b"\x11\x01", "source": b"\x11\x02"}
 GET_META_DATA = b"\x19"
+_VOLTAGES_MV = (800, 5000)
 
 _RANGES = 5
 _ADC_VOLTS = 1.8 / 163840
@@ -199,19 +201,45 @@ class _Patience:
         return self._left < 0 and time.monotonic() > self._until_s
 
 
-class Ppk2:
-    """hil.boards.current.track.Meter over a serial port; raises RigError where it does not answer."""
+@dataclass(frozen=True)
+class Ppk2(MeterDriver):
+    """``serial`` is a port's path or a USB serial number. ``voltage_mv`` is what the meter gives to the board
+    (``mode`` source), or what the supply gives that the meter is wired into (ampere)."""
+
+    serial: str
+    voltage_mv: int
+    mode: str
+
+    @classmethod
+    def read(cls, node: Node) -> Self:
+        low, high = _VOLTAGES_MV
+        voltage_mv = node.integer("voltage_mv", minimum=low, maximum=high)
+        return cls(node.text("serial"), voltage_mv, node.choice("mode", tuple(SET_POWER_MODE)))
+
+    def __str__(self) -> str:
+        return f"PPK2 {self.serial}"
+
+    @property
+    def feeds(self) -> bool:  # type: ignore[override]
+        return self.mode == "source"
+
+    def open(self) -> Ppk2Meter:
+        return Ppk2Meter(self)
+
+
+class Ppk2Meter:
+    """hil.boards.current.Meter over a serial port; raises RigError where it does not answer."""
 
     resolution_ua = 0.2
 
-    def __init__(self, current: Current) -> None:
-        self._place = current.place
-        self._voltage_mv = current.voltage_mv
-        self._port = self._open(find_port(current.serial))
+    def __init__(self, driver: Ppk2) -> None:
+        self._place = str(driver)
+        self._voltage_mv = driver.voltage_mv
+        self._port = self._open(find_port(driver.serial))
         try:
             text = self._metadata()
-            self._decoder = Ppk2Decoder(Calibration.parse(text), current.voltage_mv)
-            self._set_up(current, text)
+            self._decoder = Ppk2Decoder(Calibration.parse(text), driver.voltage_mv)
+            self._set_up(driver, text)
         except (RigError, ValueError) as error:
             self.close()
             if isinstance(error, RigError):
@@ -244,17 +272,17 @@ class Ppk2:
             said += self._take()
         return said.decode("ascii", "replace")
 
-    def _set_up(self, current: Current, text: str) -> None:
+    def _set_up(self, driver: Ppk2, text: str) -> None:
         """Set mode and voltage, and feed the board; what is so already is left alone, as a board may run."""
-        wanted = {"ampere": "1", "source": "2"}[current.mode]
+        wanted = {"ampere": "1", "source": "2"}[driver.mode]
         is_so = {
             key: re.search(rf"(?mi)^{key}:\s*{value}\s*$", text) is not None
-            for key, value in (("mode", wanted), ("vdd", str(current.voltage_mv)))
+            for key, value in (("mode", wanted), ("vdd", str(driver.voltage_mv)))
         }
         if not is_so["mode"]:
-            self._write(SET_POWER_MODE[current.mode])
+            self._write(SET_POWER_MODE[driver.mode])
         if not is_so["vdd"]:
-            self._write(regulator_set(current.voltage_mv))
+            self._write(regulator_set(driver.voltage_mv))
         self._write(DEVICE_RUNNING_ON)
 
     @property

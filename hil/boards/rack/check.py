@@ -16,7 +16,7 @@ from pathlib import Path
 from hil.base.errors import HilError
 from hil.base.finding import Finding
 from hil.base.process import find_program
-from hil.boards.current import check_meter
+from hil.boards.current_sampling import check_meter
 from hil.boards.flash.identify import check_identity, identify
 from hil.boards.lease import lease_boards, read_holder
 from hil.boards.rack.loader import Board, Rack

@@ -4,40 +4,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
+from hil.base.errors import RigError
 from hil.base.yamlfile import Node
+from hil.boards import current as ours
+from hil.boards.current import Meter, MeterDriver
+from hil.boards.drivers import errors_of, read_driver
 from hil.model import UNREAL, Kind
-
-TYPES = ("ppk2",)
-MODES = ("source", "ampere")
-PPK2_MV = (800, 5000)
 
 
 @dataclass(frozen=True)
 class Current:
-    """A meter in a board's supply.
-
-    ``serial`` is a port's path or a USB serial number. ``voltage_mv`` is what the meter gives to the board
-    (``mode`` source), or what the supply gives that the meter is wired into (ampere).
-    """
+    """A meter in a board's supply."""
 
     type: str
-    serial: str
-    voltage_mv: int
-    mode: str
+    driver: MeterDriver
 
     @property
     def place(self) -> str:
         """Where it is, in words: ``PPK2 /dev/ttyACM0``."""
-        return f"PPK2 {self.serial}"
+        return str(self.driver)
 
-    @property
-    def feeds(self) -> bool:
-        """Whether the board has no supply but the meter."""
-        return self.mode == "source"
+    def open(self) -> Meter:
+        """Open the meter. Raises RigError."""
+        with errors_of(type(self.driver), RigError):
+            return self.driver.open()
 
 
-def read_current(node: Node | None, kind: Kind) -> Current | None:
+def read_current(node: Node | None, kind: Kind, drivers: Path) -> Current | None:
     """Read the section; None without one: nothing measures the board's current. Raises ConfigError."""
     if node is None:
         return None
@@ -45,10 +40,7 @@ def read_current(node: Node | None, kind: Kind) -> Current | None:
         raise node.error(
             "", f"a {kind} board draws no current that could be measured.", next_step="delete the section."
         )
-    low, high = PPK2_MV
-    return Current(
-        node.choice("type", TYPES),
-        serial=node.text("serial"),
-        voltage_mv=node.integer("voltage_mv", minimum=low, maximum=high),
-        mode=node.choice("mode", MODES),
-    )
+    name, driver = read_driver(node, MeterDriver, ours, drivers)  # type: ignore[type-abstract]
+    assert driver
+    with errors_of(driver):
+        return Current(name, driver.read(node))

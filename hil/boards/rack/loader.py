@@ -340,7 +340,7 @@ def _read_board(node: Node, drivers: Path) -> Board:
         where=node.where(),
         network=read_network(node.section("network", default=None), kind=kind, chip=chip, where=node.where()),
         hub_power=read_hub(node.section("hub_power", default=None), drivers),
-        current=read_current(node.section("current", default=None), kind),
+        current=read_current(node.section("current", default=None), kind, drivers),
     )
 
 

@@ -83,7 +83,7 @@ class Observed:
     """A case as both sides saw it: the board's samples with the host's columns, and facts for the record.
 
     ``trace`` is what the board sent of its scheduler afterwards (`run trace`), where it kept a trace;
-    ``trace_error`` says why that could not be had. ``current`` is what a meter saw (hil.boards.current).
+    ``trace_error`` says why that could not be had. ``current`` is what a meter saw.
     """
 
     series: Series

@@ -15,8 +15,9 @@ from pathlib import Path
 from hil.base.errors import HilError, RigError
 from hil.base.finding import Finding
 from hil.base.numeric import np
-from hil.boards.current.ppk2 import Ppk2
-from hil.boards.current.track import DrawnCurrent, Meter, Spans, Track, Window, drawn_in
+from hil.boards.current import Meter
+from hil.boards.current_track import DrawnCurrent, Spans, Track, Window, drawn_in
+from hil.boards.drivers import errors_of
 from hil.boards.rack import Board
 from hil.boards.rack.current import Current
 from hil.model import Case, Scalar, Series
@@ -43,7 +44,8 @@ class _Sampler:
         self._thread = threading.Thread(target=self._read, name="current", daemon=True)
 
     def start(self) -> None:
-        self._meter.begin()
+        with errors_of(type(self._meter), RigError):
+            self._meter.begin()
         self._thread.start()
 
     def stop(self) -> Spans:
@@ -89,14 +91,14 @@ class Sampling:
 class Meters:
     """The meters of a run's boards, opened when they are first wanted. ``folder`` is the run's."""
 
-    def __init__(self, folder: Path, open_one: Callable[[Current], Meter] = Ppk2) -> None:
+    def __init__(self, folder: Path, open_one: Callable[[Current], Meter] = Current.open) -> None:
         self._folder = folder
         self._open = open_one
         self._meters: dict[str, Meter] = {}
 
     def prepare(self, board: Board) -> None:
         """Open a board's meter before the board is first used. Raises RigError where it is its supply."""
-        if board.current and board.current.feeds:
+        if board.current and board.current.driver.feeds:
             self._meter(board, board.current)
 
     @contextmanager
@@ -234,7 +236,7 @@ def _checked(drawn: DrawnCurrent, place: str) -> DrawnCurrent:
     return drawn
 
 
-def check_meter(board: Board, open_one: Callable[[Current], Meter] = Ppk2) -> Finding:
+def check_meter(board: Board, open_one: Callable[[Current], Meter] = Current.open) -> Finding:
     """Open a board's meter, and sample for half a second; a run uses it the same way."""
     assert board.current
     subject = f"current of {board.id}"

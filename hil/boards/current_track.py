@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from hil.base.numeric import np
 
@@ -21,7 +21,7 @@ Window = tuple[float, float]  # from, until: seconds
 class Spans:
     """What a meter saw, span after span; arrays of one length.
 
-    ``start_s`` and ``end_s`` are by the meter's own clock (``Meter.origin_s``). ``mean_ua`` and ``peak_ua``
+    ``start_s`` and ``end_s`` are by the clock of the meter (its ``origin_s``). ``mean_ua`` and ``peak_ua``
     are of each span, ``mv`` is the voltage there; ``saturated`` counts samples beyond the meter's range,
     ``lost_s`` is the time of those that did not arrive.
     """
@@ -50,28 +50,6 @@ def joined(parts: Sequence[Spans]) -> Spans:
         np.concatenate([getattr(part, item.name) for part in parts]) for item in fields(Spans)
     ]
     return Spans(*columns)
-
-
-class Meter(Protocol):
-    """A current meter. One thread at a time uses it."""
-
-    resolution_ua: float
-
-    @property
-    def origin_s(self) -> float:
-        """What time.monotonic() said at second 0 of the spans, as well as it is known by now."""
-
-    def begin(self) -> None:
-        """Start sampling; return once something has come. Raises RigError."""
-
-    def read(self) -> Spans:
-        """Return what has come, waiting for a tenth of a second at most. Raises RigError: it is gone."""
-
-    def end(self) -> Spans:
-        """Stop sampling; return what was still on its way. Raises RigError."""
-
-    def close(self) -> None:
-        """Let go of it. Never raises."""
 
 
 @dataclass(frozen=True)
