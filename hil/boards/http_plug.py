@@ -82,21 +82,22 @@ class HttpPlug(PowerDriver):
         except HTTPError as error:
             error.close()  # it is the answer, and its connection
             refused = f"; {self.refusal()}" if error.code == 401 else ""
-            raise self._failed(f"it answered with HTTP status {error.code}{refused}") from error
+            raise self.failed(f"it answered with HTTP status {error.code}{refused}") from error
         except (OSError, http.client.HTTPException) as error:
             cause = getattr(error, "reason", None) or error
-            raise self._failed(f"it did not answer: {cause}") from error
+            raise self.failed(f"it did not answer: {cause}") from error
 
     def _parsed(self, content: bytes) -> dict[str, Any]:
         try:
             value = json.loads(content)
         except (ValueError, RecursionError) as error:
-            raise self._failed("it answers, and not in JSON, so it is another device") from error
+            raise self.failed("it answers, and not in JSON, so it is another device") from error
         if not isinstance(value, dict):
-            raise self._failed(f"it answers {shown(value)}, so it is another device")
+            raise self.failed(f"it answers {shown(value)}, so it is another device")
         return value
 
-    def _failed(self, sentence: str) -> RigError:
+    def failed(self, sentence: str) -> RigError:
+        """Return, for raising, the error of a plug that answers otherwise than it should."""
         return RigError(f"{sentence}.", next_step=f"open {self.url} in a browser; mend the rack file.")
 
 
@@ -114,14 +115,9 @@ def _read_url(node: Node) -> str:
     except ValueError:
         ok = False
     if not ok:
-        raise _bad_url(node, url)
+        raise node.error(
+            "url",  # whatever stands before @ may be a password
+            f"the plug's url {url.rpartition('@')[2]!r} is not {_URL_PARTS}.",
+            next_step="write it like: http://192.168.77.20; a password belongs into password_env.",
+        )
     return url.rstrip("/")
-
-
-def _bad_url(node: Node, url: str) -> ConfigError:
-    shown_url = url.rpartition("@")[2]  # whatever stands before it may be a password
-    return node.error(
-        "url",
-        f"the plug's url {shown_url!r} is not {_URL_PARTS}.",
-        next_step="write it like: http://192.168.77.20; a password belongs into password_env.",
-    )

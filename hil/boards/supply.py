@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Literal, Protocol
 
 from hil.base.errors import ConfigError, HilError, RigError
@@ -76,11 +75,14 @@ def await_port(board: Board) -> None:
 
 def _switch(board: Board, power: Power, *, on: bool) -> None:
     action = "on" if on else "off"
-    with _naming(f"{board.where}: power {action} of board {board.id} by {power.driver or 'hand'} failed"):
+    try:
         if power.driver is None:
             _ask_person(f"Switch board {board.id} {action} by hand, then press Enter. ")
         else:
             _drive(power.driver, on=on)
+    except HilError as error:
+        attempt = f"{board.where}: power {action} of board {board.id} by {power.driver or 'hand'} failed"
+        raise type(error)(f"{attempt}: {error.sentence}", next_step=error.next_step) from error
 
 
 def _drive(driver: PowerDriver, *, on: bool) -> None:
@@ -103,12 +105,3 @@ def _ask_person(question: str) -> None:
     print(question, end="", file=sys.stderr, flush=True)
     if not sys.stdin.readline():
         raise RigError("the terminal was closed.")
-
-
-@contextmanager
-def _naming(attempt: str) -> Iterator[None]:
-    """Put what was attempted before the sentence of a driver."""
-    try:
-        yield
-    except HilError as error:
-        raise type(error)(f"{attempt}: {error.sentence}", next_step=error.next_step) from error

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hil.base.errors import RigError
 from hil.boards.http_plug import HttpPlug
 
 
@@ -25,12 +24,12 @@ class Shelly(HttpPlug):
         else:
             state = self.get(f"/relay/{self.relay}", login=True).get("ison")
         if not isinstance(state, bool):
-            raise RigError(f"it does not tell the state of relay {self.relay}.")
+            raise self.failed(f"it does not tell the state of relay {self.relay}")
         return state
 
     def _is_second_generation(self) -> bool:
         about = self.get("/shelly")
         second = bool(about.get("gen", 1) >= 2)
         if second and about.get("auth_en"):
-            raise RigError("it wants a login of the second generation (digest, SHA-256), which is not known.")
+            raise self.failed("it wants a login of the second generation (SHA-256), which is not known")
         return second

@@ -27,11 +27,11 @@ class Tasmota(HttpPlug):
         login = {"user": USER, "password": password} if password else {}
         answer = self.get(f"/cm?{urlencode({**login, 'cmnd': command}, quote_via=quote)}")
         if "WARNING" in answer:
-            raise RigError(f"{self.refusal()}.")
+            raise self.failed(self.refusal())
         # A plug with one relay calls it POWER, one with more POWER1, POWER2, …
         state = answer.get(f"POWER{self.relay}", answer.get("POWER") if self.relay == 1 else None)
         if not isinstance(state, str):
-            raise RigError(f"it has no relay {self.relay}, or is no Tasmota; it says {shown(answer)}.")
+            raise self.failed(f"it has no relay {self.relay}, or is no Tasmota; it says {shown(answer)}")
         if state not in ("ON", "OFF"):
             raise RigError(
                 f"it calls a relay's state {state!r}.",
