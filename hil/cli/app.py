@@ -25,6 +25,7 @@ COMMANDS = {
     "init": "make an ESP-IDF project one that hil measures",
     "run": "measure and judge: build, flash, run the suite, compare, limits",
     "compare": "measure the working tree against a commit: build both, run, judge",
+    "limit": "set a limit for what a run measured",
     "gate": "judge a run again, from what is on disk",
     "report": "build the report site from stored runs",
     "cost": "count instructions on an emulated chip: exact, and no board",

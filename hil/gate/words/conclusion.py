@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 from hil.base.errors import ExitCode, combine_exit_codes
+from hil.base.units import find_unit, format_value
 from hil.gate.words import compared as comparison_conclusion
 from hil.gate.words import limits as sentences
 from hil.gate.words.compared import NONE_COMPARED, Compared, named
@@ -204,9 +205,24 @@ def _warnings(series: Sequence[SeriesVerdict], compared: Compared) -> list[str]:
     """Say what a person should know although it does not change the exit code, and that no figure says."""
     warnings = [*_void_warning(series), *_real_time_warning(series)]
     if unlimited := _unlimited(series, compared):
-        names = named(sorted({f"{item.metric} ({item.kind})" for item in unlimited}))
-        warnings.append(f"no limit for {names}; add one under 'limits:' of the bench's thresholds file.")
+        names = named(_worst_of(unlimited))
+        warnings.append(f"no limit for {names}; hil limit METRIC --max VALUE, or --min, sets it.")
     return warnings
+
+
+def _worst_of(series: Sequence[SeriesVerdict]) -> list[str]:
+    """Return each metric with the worst that was measured of it, and the kind of the boards."""
+    found: dict[tuple[str, str], SeriesVerdict] = {}
+    for item in sorted(series, key=lambda item: item.value or 0.0, reverse=True):
+        if item.direction == "higher":
+            found[item.metric, item.kind] = item
+        else:
+            found.setdefault((item.metric, item.kind), item)
+    return [f"{metric}{_valued(item)} ({kind})" for (metric, kind), item in sorted(found.items())]
+
+
+def _valued(item: SeriesVerdict) -> str:
+    return "" if item.value is None else f" {format_value(item.value, find_unit(item.unit))}"
 
 
 def _handed_over(not_run: Sequence[NotRun]) -> list[str]:
