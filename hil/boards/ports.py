@@ -124,9 +124,9 @@ def who_answers(port: Port) -> Identity:
     return found
 
 
-def entry_of(port: Port, found: Identity, board_id: str) -> str:
+def entry_of(port: Port, found: Identity) -> str:
     """Return a board's entry, in one line of a rack file."""
     return (
-        f"  - {{id: {board_id}, kind: physical, target: {found.chip}, serial: '{port.name}', "
+        f"  - {{id: {found.board_id}, kind: physical, target: {found.chip}, serial: '{port.name}', "
         f"mac: '{found.mac}'}}"
     )

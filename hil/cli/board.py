@@ -9,7 +9,6 @@ import secrets
 import shlex
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -179,14 +178,10 @@ def scanned(ports: Sequence[Port], answers: Sequence[Identity | str]) -> list[st
 
 def _to_paste(found: Sequence[tuple[Port, Identity | str]]) -> Iterator[str]:
     """Yield the command that measures the first board which no rack file names, and an entry of each."""
-    counted: Counter[str] = Counter()
-    for port, one in found:
-        if isinstance(one, str):
-            continue
-        if not counted:
-            yield from ("", f"Measure it: hil run --port {shlex.quote(port.address)}", "Or, in a rack file:")
-        counted[one.chip] += 1
-        yield entry_of(port, one, f"{one.chip}-{counted[one.chip]}")
+    new = [(port, one) for port, one in found if isinstance(one, Identity)]
+    if new:
+        yield from ("", f"Measure it: hil run --port {shlex.quote(new[0][0].address)}", "Or, in a rack file:")
+        yield from (entry_of(port, one) for port, one in new)
 
 
 def _user() -> str:

@@ -16,6 +16,7 @@ from hil.base.paths import IMPORT_ROOT, TOOL_BENCHES, bench_folders, python_path
 from hil.boards.places.lease import lease_places
 from hil.boards.places.settings import rack_with_places, read_places
 from hil.boards.rack import load_rack
+from hil.cli.desk import at_port
 from hil.cli.options import run_options
 from hil.run.options import PREFIX, RunOptions
 from hil.store import ended
@@ -23,13 +24,19 @@ from hil.store import ended
 
 @click.command("run")
 @run_options("run")
+@click.option(
+    "--port",
+    metavar="PORT",
+    help="Measure the board at this serial port; its rack file is written where there is none.",
+)
 @click.pass_context
-def command(context: click.Context, /, **given: Any) -> None:
+def command(context: click.Context, /, port: str | None, **given: Any) -> None:
     """Build, flash, measure and judge.
 
     The same as `python -m pytest hil/benches --rack … --hil-suite …`, with progress and a summary.
     """
-    measure(RunOptions(**given, debug=bool(context.obj)))
+    options = RunOptions(**given, debug=bool(context.obj))
+    measure(at_port(options, port) if port else options)
 
 
 def measure(options: RunOptions) -> None:

@@ -115,18 +115,23 @@ def external_access_point(settings: AccessPoint) -> ExternalAccessPoint:
     psk = _from_environment(settings.psk_env) if settings.psk_env else ""
     if settings.psk_file:
         psk = _from_file(Path(settings.psk_file))
+    check_password(ssid, psk, settings.psk_env or settings.psk_file)
+    return ExternalAccessPoint(ssid, psk, settings)
+
+
+def check_password(ssid: str, psk: str, where: str) -> None:
+    """Raise ConfigError where IEEE 802.11 allows no such password; it is not shown."""
     if len(psk) not in PASSWORD_CHARACTERS and not _KEY.fullmatch(psk):
         raise ConfigError(
             f"The password of the access point {ssid!r} has {len(psk)} characters, not 8 to 63, and is no "
             "key of 64 hexadecimal digits.",
-            next_step=f"correct it in {settings.psk_env or settings.psk_file}.",
+            next_step=f"correct it in {where}.",
         )
     if not (psk.isascii() and psk.isprintable()):
         raise ConfigError(
             f"The password of the access point {ssid!r} has characters other than ASCII's printable ones.",
             next_step="look for a line's end or an umlaut in it: IEEE 802.11 allows neither.",
         )
-    return ExternalAccessPoint(ssid, psk, settings)
 
 
 class DrivenAccessPoint(Protocol):

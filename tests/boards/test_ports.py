@@ -67,11 +67,11 @@ def test_a_board_at_a_port_is_told_with_what_to_type(tmp_path: Path) -> None:
     rack = tmp_path / "rack.yaml"
     rack.write_text(f"{RACK.format(port='').partition('  - ')[0]}{entry}\n")
     ((address, owner),) = owners([rack]).items()
-    assert (address, owner.board) == (f"127.0.0.1:{board.port}", "esp32-1")
+    assert (address, owner.board) == (f"127.0.0.1:{board.port}", "esp32-000001")
 
 
 def test_ports_without_a_board_are_told_with_the_reason() -> None:
-    """In one table with the boards, each of which gets an id of its own to paste."""
+    """In one table with the boards, each of which has an entry to paste."""
     found = [Port("/dev/ttyUSB0", "/dev/serial/by-id/one", "CP2102N"), Port("/dev/ttyS0", "/dev/ttyS0")]
     lines = scanned([*found, found[0]], [HERE, "nothing answers", HERE])
     assert lines[:3] == [
@@ -79,7 +79,7 @@ def test_ports_without_a_board_are_told_with_the_reason() -> None:
         "/dev/ttyS0    -                                           nothing answers",
         lines[0],
     ]
-    assert [line.partition(", kind")[0] for line in lines[6:]] == ["  - {id: esp32s3-1", "  - {id: esp32s3-2"]
+    assert [line.partition(", kind")[0] for line in lines[6:]] == ["  - {id: esp32s3-000003"] * 2
     assert all("serial: '/dev/serial/by-id/one'" in line for line in lines[6:])
     assert len(scanned(found[1:], ["nothing answers"])) == 1
 

@@ -31,6 +31,11 @@ class Identity:
     flash: str
     size: str = ""
 
+    @property
+    def board_id(self) -> str:
+        """What a board is called that nobody has named: no other has the name, whatever its port."""
+        return f"{self.chip}-{self.mac[-8:].replace(':', '')}"
+
 
 def identify(board: Board) -> Identity:
     """Ask a board who it is, whatever the rack file says of it; it is reset. Raises RigError as ask()."""
