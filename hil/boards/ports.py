@@ -24,6 +24,7 @@ from hil.boards.serial_url import by_fast_client, port_at, problem_of
 BY_ID = Path("/dev/serial/by-id")  # udev's links, which stay when a cable is moved to another socket
 
 MOST_OPENERS = 3
+_LOCAL = 0x02  # of a MAC address's first byte, IEEE 802: given by us; Espressif's are registered
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,11 @@ def who_answers(port: Port) -> Identity:
             next_step="end that program, then try again.",
         )
     found = ask(serial, f"the board at {port.address}")
+    if int(found.mac[:2], 16) & _LOCAL:
+        raise ConfigError(
+            f"the board at {port.address} is a virtual one ({found.mac}), which lives in its rack's network.",
+            next_step="hil run measures virtual boards, without --port.",
+        )
     if found.chip not in CHIPS:
         raise ConfigError(
             f"the chip at {port.address} is an {found.chip}, which hil does not know.",
