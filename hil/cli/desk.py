@@ -36,7 +36,11 @@ def at_port(options: RunOptions, address: str) -> RunOptions:
     file = PROJECT_RACK if options.rack == DEFAULT_RACK else options.rack
     port = named(address)
     if known := _board_at(port, file):
-        return replace(options, rack=file, boards=(known,))
+        found = replace(options, rack=file, boards=(known,))
+        point = load_rack(file).access_point
+        if (point.ssid_env, point.psk_env) == (SSID, PASSWORD) and read_campaign(found).joins_network:
+            _know_network()
+        return found
     return _new(options, port, file)
 
 
@@ -55,7 +59,7 @@ def _new(options: RunOptions, port: Port, file: Path) -> RunOptions:
     found = who_answers(port)
     click.echo(f"At {port.address}: {found.chip}, {found.mac}, {found.size or 'unknown'} flash")
     joins = _joins_network(options, rack_file(port, found, ALONE), found.board_id)
-    text = rack_file(port, found, route() if joins else ALONE)
+    text = rack_file(port, found, _host(joins=joins))
     if joins:
         _know_network()
     kept = file.is_file()
@@ -63,6 +67,16 @@ def _new(options: RunOptions, port: Port, file: Path) -> RunOptions:
     _write(path, text)
     click.echo(f"Wrote {_short(path)}" + (f", as {_short(file)} has no board at this port" if kept else ""))
     return replace(options, rack=path, boards=(found.board_id,))
+
+
+def _host(*, joins: bool) -> tuple[str, str]:
+    """Return interface and address of this host. Raises RigError: it has none, and a board is to reach it."""
+    try:
+        return route()
+    except RigError:
+        if joins:
+            raise
+        return ALONE
 
 
 def _joins_network(options: RunOptions, text: str, board: str) -> bool:

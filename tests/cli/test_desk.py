@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pexpect
@@ -72,6 +73,33 @@ def test_the_first_run_writes_a_rack_file_that_the_second_uses(
     assert (rack.access_point.ssid, rack.access_point.psk_env) == ("desk net", "HIL_WIFI_PSK")
     monkeypatch.setattr(desk, "who_answers", lambda _port: pytest.fail("it was asked"))
     assert at_port(options, PORT) == first
+
+
+@pytest.mark.usefixtures("network")
+def test_a_network_that_is_not_known_any_more_is_asked_for_again(
+    options: RunOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rack file was written by somebody else, or for a run that needed none."""
+    at_port(options, PORT)
+    monkeypatch.delenv("HIL_WIFI_PSK")
+    with pytest.raises(ConfigError, match=r"export HIL_WIFI_SSID=… and HIL_WIFI_PSK=…"):
+        at_port(options, PORT)
+
+
+def test_only_a_board_that_joins_a_network_needs_a_route(
+    options: RunOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A probe of the console is measured by a host without any network."""
+
+    def none() -> tuple[str, str]:
+        raise RigError("no route")
+
+    monkeypatch.setattr(desk, "route", none)
+    with pytest.raises(RigError, match="no route"):
+        at_port(options, PORT)
+    joins_none = SimpleNamespace(joins_network=False)
+    monkeypatch.setattr(desk, "read_campaign", lambda _options: joins_none)
+    assert load_rack(at_port(options, PORT).rack).host.interface == "lo"
 
 
 def test_each_line_of_the_rack_file_is_a_persons() -> None:
