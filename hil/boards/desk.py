@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import json
+import re
 import subprocess
 
 from hil.base.chips import CHIPS
@@ -65,13 +65,15 @@ def rack_file(port: Port, found: Identity, host: tuple[str, str]) -> str:
 
 def route() -> tuple[str, str]:
     """Return the interface by which this host reaches its network, and its address there. Raises RigError."""
-    argv = ["ip", "-json", "-4", "route", "get", _SOMEWHERE]
+    argv = ["ip", "-4", "-oneline", "route", "get", _SOMEWHERE]
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=_IP_TIMEOUT_S, check=False)
-        (found,) = json.loads(done.stdout or "[]")
-        return str(found["dev"]), str(found["prefsrc"])
-    except (OSError, subprocess.TimeoutExpired, ValueError, KeyError) as error:
+        said = subprocess.run(argv, capture_output=True, text=True, timeout=_IP_TIMEOUT_S, check=False).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        said = ""
+    found = re.search(r" dev (\S+) .*\bsrc (\S+)", said)
+    if not found:
         raise RigError(
             "this host has no route to a network, so no board could reach the broker of a run.",
             next_step="connect it to the network that the board joins (`ip route` shows the routes).",
-        ) from error
+        )
+    return found[1], found[2]

@@ -37,7 +37,7 @@ class Port:
 
 
 @dataclass(frozen=True)
-class Owner:
+class PortOwner:
     """The rack file that names a port, the board that it is there, and who holds that now."""
 
     file: Path
@@ -61,17 +61,17 @@ def named(address: str, device: str = "") -> Port:
     return Port(address, name, device)
 
 
-def owners(files: Iterable[Path]) -> Mapping[str, Owner]:
+def owners(files: Iterable[Path]) -> Mapping[str, PortOwner]:
     """Return who has which port, by port_at(): boards of these rack files, as far as they can be read, and of
     those that runs under way name."""
-    found: dict[str, Owner] = {}
+    found: dict[str, PortOwner] = {}
     for file in (*files, *_in_use()):
         with suppress(HilError):
             rack = load_rack(file)
             for board in rack.boards:
                 with suppress(HilError):  # it is not plugged in
                     holder = read_holder(lock_dir(rack, Path()), board.id) if not board.is_process else None
-                    found.setdefault(port_at(board.stock_serial), Owner(file, board.id, holder))
+                    found.setdefault(port_at(board.stock_serial), PortOwner(file, board.id, holder))
     return found
 
 

@@ -25,7 +25,7 @@ from hil.boards.flash import flash
 from hil.boards.flash.identify import Identity
 from hil.boards.lease import lease_boards, lock_dir
 from hil.boards.places.settings import rack_with_places
-from hil.boards.ports import Owner, Port, entry_of, named, owners, ports_here, who_answers
+from hil.boards.ports import Port, PortOwner, entry_of, named, owners, ports_here, who_answers
 from hil.boards.quarantine import describe, folder_of, put, read_quarantine, release, way_out
 from hil.boards.rack import Board, Rack, load_rack
 from hil.boards.serial_url import port_at
@@ -155,7 +155,7 @@ def scan_ports(ports: tuple[str, ...], rack: Path) -> None:
         click.echo(terminal_page(line))  # a device names itself
 
 
-def _answer(port: Port, owned: Mapping[str, Owner]) -> Identity | str:
+def _answer(port: Port, owned: Mapping[str, PortOwner]) -> Identity | str:
     """Return who is at a port, or why nobody was asked or nothing answers."""
     if owner := owned.get(port_at(port.address)):
         return owner.describe()

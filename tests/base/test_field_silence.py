@@ -198,6 +198,10 @@ OTHERS = {
         "hil/boards/places/lease.py",
         "hil/cli/status.py",
     ),
+    "a file of limits, before or after its own reader": (
+        "hil/cli/completion.py",
+        "hil/thresholds/writing.py",
+    ),
     "a component's manifest, which ESP-IDF's component manager checks": (
         "hil/boards/firmware/product/project.py",
     ),

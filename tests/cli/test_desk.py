@@ -20,7 +20,7 @@ from hil.base.errors import ConfigError, RigError
 from hil.boards import desk as desk_files
 from hil.boards.desk import rack_file, route
 from hil.boards.flash.identify import Identity
-from hil.boards.ports import Owner, Port
+from hil.boards.ports import Port, PortOwner
 from hil.boards.rack import load_rack
 from hil.cli import desk
 from hil.cli.desk import at_port
@@ -149,7 +149,9 @@ def test_wrong_options_are_refused_before_a_file_is_written(
 
 def test_a_port_of_a_run_under_way_is_refused(options: RunOptions, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its board and rack file are named."""
-    monkeypatch.setattr(desk, "owners", lambda _files: {PORT: Owner(Path("/etc/hil/lab.yaml"), "b3", None)})
+    monkeypatch.setattr(
+        desk, "owners", lambda _files: {PORT: PortOwner(Path("/etc/hil/lab.yaml"), "b3", None)}
+    )
     with pytest.raises(RigError, match=r"is of board b3 of /etc/hil/lab\.yaml"):
         at_port(options, PORT)
 
@@ -160,7 +162,16 @@ def test_a_chip_without_wifi_needs_a_person() -> None:
         rack_file(Port(PORT, PORT), replace(FOUND, chip="esp32h2"), ("lo", "127.0.0.1"))
 
 
-@pytest.mark.parametrize("said", ["", "[]", "RTNETLINK answers: Network is unreachable"])
+def test_a_host_is_where_its_route_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `ip route get` says it, with and without a gateway; nothing is sent."""
+    for via in ("via 192.168.1.1 ", ""):
+        said = f"203.0.113.1 {via}dev wlp2s0 src 192.168.1.20 uid 1000 \\    cache "
+        done = subprocess.CompletedProcess([], 0, said, "")
+        monkeypatch.setattr(desk_files.subprocess, "run", lambda *_words, said=done, **_options: said)
+        assert route() == ("wlp2s0", "192.168.1.20")
+
+
+@pytest.mark.parametrize("said", ["", "RTNETLINK answers: Network is unreachable"])
 def test_a_host_without_a_route_is_told(monkeypatch: pytest.MonkeyPatch, said: str) -> None:
     """The rig's fault: no board could reach the broker."""
     done = subprocess.CompletedProcess([], 2, said, "")
