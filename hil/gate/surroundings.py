@@ -90,7 +90,7 @@ _GROUPS = (
     ("broker", "broker", ("version", "config_sha256")),
     ("host", "host", ("kernel", "machine", "cpu_count", "governor")),
     ("real-time priority", "device", ("sched",)),
-    ("emulator", "emulation", ("emulator", "icount")),
+    ("emulator", "emulation", ("emulator", "icount", "network")),
     ("simulated noise", "noise", ("profile", "seed", "session")),
     ("clock", "", ("clock",)),  # the record's own
 )

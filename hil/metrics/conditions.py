@@ -23,6 +23,7 @@ _FACTS = {
     "noise_simulated": ("noise", "simulated"),
     "emulator": ("emulation", "emulator"),
     "icount": ("emulation", "icount"),
+    "network": ("emulation", "network"),
     "governor": ("host", "governor"),
     "kernel": ("host", "kernel"),
     "cpu_count": ("host", "cpu_count"),

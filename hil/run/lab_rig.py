@@ -147,7 +147,7 @@ class LabRig:
                 session = self._started(board, boot, stack, check_stop)
                 session.provision(self._network.provision(board))
                 link = session.network_up(timeout_s=NETWORK_DEADLINE_S)
-            address = str(link.get("ip", ""))
+            address = self._network.address_of(board, str(link.get("ip", "")))
             yield AgentDevice(
                 board, session, self._network, firmware.sha256, self._companions, address, self._meters
             )

@@ -27,10 +27,11 @@ EMULATOR_BRIDGE = "br0"
 HOST_ADDRESS = "10.77.0.1"
 PREFIX_BITS = 24
 FIRST_BOARD = 11
+STATION_ADDRESS, STATION_GATEWAY = "192.168.4.2", "192.168.4.1"  # of whoever joins an emulator's own Wi-Fi
 NETNS_DIR = Path("/run/netns")
 COMMAND_TIMEOUT_S = 10.0
 _NFT = shutil.which("nft") or "/usr/sbin/nft"  # which is not on the PATH of a plain user
-_TABLE = "hil_host"
+_TABLE, _TRANSLATION = "hil_host", "hil_station"
 _CAME, _ARRIVED = "came", "arrived"  # of what boards send to the host
 _SENT, _BEGUN, _PORTS, _PORTS_MAX = "sent", "begun", "ports", 4096  # of what the host sends to boards
 _DEFRAGMENTED, _LAST = -399, 450  # behind conntrack's work on fragments (-400); behind all others
@@ -113,17 +114,17 @@ def create_board_namespace(board_id: str) -> None:
         pin_congestion_control(BOARD_CONGESTION_CONTROLS)
 
 
-def connect_board(board_id: str, index: int, mac: str, *, emulated: bool = False) -> None:
+def connect_board(board_id: str, index: int, mac: str, *, bridged: bool = False) -> None:
     """Attach both ends of the board's link, which the air has created: bridge port and wlan0.
 
-    An emulated board has its address by itself; its namespace only passes on its frames.
+    A bridged board has its address by itself; its namespace only passes on its frames.
     """
     port = access_point_device(index)
     switch_offloads_off(port)
     ip_batch(f"link set {port} master {BRIDGE}", f"link set {port} up")
     with inside(netns_path(board_id)):
         switch_offloads_off(BOARD_DEVICE)
-        if emulated:
+        if bridged:
             _connect_emulator()
             return
         ip_batch(
@@ -148,6 +149,31 @@ def _connect_emulator() -> None:
         *(f"link set {device} master {EMULATOR_BRIDGE}" for device in joined),
         *(f"link set {device} up" for device in (*joined, EMULATOR_BRIDGE)),
     )
+
+
+def translate(board_id: str) -> None:
+    """Put the network of an emulator's access point behind wlan0, which has the board's address in the air.
+
+    The station has the same address on each board. What comes to the board's is for the station, and what the
+    station sends is from the board's.
+    """
+    with inside(netns_path(board_id)):
+        ip_batch(f"tuntap add dev {EMULATOR_DEVICE} mode tap")
+        switch_offloads_off(EMULATOR_DEVICE)
+        write_settings({"net/ipv4/ip_forward": "1"})
+        ip_batch(
+            f"addr add {STATION_GATEWAY}/{PREFIX_BITS} dev {EMULATOR_DEVICE}",
+            f"link set {EMULATOR_DEVICE} up",
+        )
+        table, air = _TRANSLATION, BOARD_DEVICE
+        rules = (
+            f"add table ip {table}",
+            f"add chain ip {table} to_station {{ type nat hook prerouting priority -100; }}",
+            f"add chain ip {table} from_station {{ type nat hook postrouting priority 100; }}",
+            f"add rule ip {table} to_station iifname {air} dnat to {STATION_ADDRESS}",
+            f"add rule ip {table} from_station oifname {air} masquerade",
+        )
+        run([_NFT, "-f", "-"], text="\n".join(rules))
 
 
 def write_settings(settings: Mapping[str, str]) -> None:

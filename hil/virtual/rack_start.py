@@ -55,10 +55,10 @@ def default_board_command(board: BoardLaunch) -> Sequence[str]:
     argv += ["--flash", str(board.flash_path), "--mac", board.spec.mac, "--chip", board.spec.chip]
     argv += ["--netns", str(board.netns_path)]
     if board.spec.kind == "emulated":
-        return [*argv, "--emulator", board.spec.emulator]
-    if board.spec.ssid:
+        argv += ["--emulator", board.spec.emulator, "--network", board.spec.network or "openeth"]
+    if board.spec.ssid and not board.spec.is_bridged:
         argv += [f"--ap={board.spec.ssid}", f"--ap-password={board.spec.password}"]
-    if strict_here() is not None:
+    if strict_here() is not None and board.spec.kind == "virtual":
         argv += ["--strict", "fail" if strict_here() else "warn"]
     return [*argv, "--pace"] if board.spec.pace else argv
 
@@ -94,7 +94,8 @@ def _board_plan(board: BoardLaunch, board_command: BoardCommand | None) -> dict[
     return {
         "id": board.spec.id,
         "mac": board.spec.mac,
-        "emulated": board.spec.kind == "emulated",
+        "bridged": board.spec.is_bridged,
+        "translated": board.spec.is_translated,
         "listen_fd": board.listen_fd,
         "argv": [str(word) for word in board_command(board)] if board_command else [],
         "log": str(board.log_path),

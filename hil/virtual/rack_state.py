@@ -22,8 +22,9 @@ POLL_S = 0.02
 @dataclass(frozen=True)
 class VirtualBoardSpec:
     """A virtual board, or an emulated one: ``port`` is its RFC2217 port on the caller's loopback, 0 = any
-    free one; ``pace`` makes a virtual one's UART as slow as its baud rate; ``emulator`` runs an emulated one.
-    ``ssid`` is the only network that its station finds, "" where each name is answered."""
+    free one; ``pace`` makes a virtual one's UART as slow as its baud rate; ``emulator`` runs an emulated one,
+    which has a ``network`` of this type. ``ssid`` is the only network that its station finds, "" where each
+    name is answered."""
 
     id: str
     chip: str = "esp32"
@@ -32,8 +33,19 @@ class VirtualBoardSpec:
     pace: bool = False
     kind: Kind = "virtual"
     emulator: str = ""
+    network: str = ""
     ssid: str = ""
     password: str = ""
+
+    @property
+    def is_bridged(self) -> bool:
+        """Whether its frames go to the air as they are, with an address of its own."""
+        return self.kind == "emulated" and self.network != "wifi"
+
+    @property
+    def is_translated(self) -> bool:
+        """Whether it is in a network of its emulator, the same for each, behind address translation."""
+        return self.kind == "emulated" and self.network == "wifi"
 
 
 @dataclass(frozen=True)

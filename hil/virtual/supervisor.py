@@ -116,7 +116,9 @@ class Supervisor:
             rack_namespace.create_board_namespace(board["id"])
         self._start_air()
         for index, board in enumerate(boards):
-            rack_namespace.connect_board(board["id"], index, board["mac"], emulated=board["emulated"])
+            rack_namespace.connect_board(board["id"], index, board["mac"], bridged=board["bridged"])
+            if board["translated"]:
+                rack_namespace.translate(board["id"])
         for board in boards:
             self._start_board(board)
 

@@ -202,7 +202,7 @@ class VirtualRack:
             answer = self._asked({"op": "address", "netns": board_id})
         except (OSError, EOFError) as error:
             raise self._broken(f"asking for the address of board {board_id}") from error
-        own = self.boards[board_id].kind == "emulated"  # its address is its own to have
+        own = self.boards[board_id].is_bridged  # its address is its own to have
         counted = own_address or address
         sent, begun = answer.get("sent_bytes"), answer.get("begun_bytes")
         ports = answer.get("begun_bytes_by_port", {}).get(counted, {})
@@ -308,6 +308,7 @@ def start_virtual_rack(
             board.tcp_port,
             kind=board.kind,
             emulator=board.emulator,
+            network=board.network.type,
             ssid=point.ssid,
             password=point.password,
         )
@@ -326,7 +327,7 @@ def start_virtual_rack(
 def at_its_port(board: Board, running: VirtualRack) -> Board:
     """Return a board of a running rack with the port where it is served, and an emulated one's address."""
     served = board.at(running.boards[board.id].port)
-    if board.kind != "emulated" or board.network.address:
+    if board.kind != "emulated" or board.network.is_wifi or board.network.address:
         return served
     address = f"{running.board_address(board.id)}/{rack_namespace.PREFIX_BITS}"
     network = replace(board.network, address=address, gateway=rack_namespace.HOST_ADDRESS)

@@ -61,6 +61,20 @@ def test_a_step_in_raw_values_alone_is_the_environments() -> None:
     assert result.notes == ()
 
 
+def test_nights_on_another_emulated_network_are_another_history() -> None:
+    """The last night's network counts; nights whose records said nothing of it had OpenETH."""
+    before = [dataclasses.replace(night, conditions={}) for night in draw()[:3]]
+    cable, air = (
+        [dataclasses.replace(night, conditions={"b1.network": name}) for night in draw()[:2]]
+        for name in ("openeth", "wifi")
+    )
+    of = [
+        len(nights_of(make_history(nights), SERIES))
+        for nights in ([*before, *cable], [*before, *cable, *air])
+    ]
+    assert of == [5, 2]
+
+
 def test_a_ratio_that_moved_the_other_way_does_not_follow() -> None:
     """Beside a reference that rose more, and varies: a rise of the raw values is the environment's."""
 

@@ -70,7 +70,8 @@ def test_the_chip_boots_with_the_boards_address_and_answers(board: EmulatedProce
         monitor.write("echo good morning")
         monitor.expect("good morning\r\n")
     state = board.control.state()
-    assert (state["mode"], state["emulation"]) == ("run", {"emulator": "qemu 9.2.2", "icount": "3,sleep=on"})
+    emulation = {"emulator": "qemu 9.2.2", "icount": "3,sleep=on", "network": "openeth"}
+    assert (state["mode"], state["emulation"]) == ("run", emulation)
 
 
 def test_a_pulse_on_en_starts_the_chip_anew_and_power_is_the_process(board: EmulatedProcess) -> None:

@@ -76,7 +76,8 @@ def test_an_emulated_board_stands_beside_a_virtual_one(rack: VirtualRack, tmp_pa
     assert links.count("master br0") == 2
     assert MAC not in links
     assert "inet 10." not in output(rack, ["ip", "-o", "addr"], tmp_path / "addresses")
-    assert rack.emulation("e1") == {"emulator": "qemu 9.2.2", "icount": "3,sleep=on"}
+    emulation = {"emulator": "qemu 9.2.2", "icount": "3,sleep=on", "network": "openeth"}
+    assert rack.emulation("e1") == emulation
     assert rack.emulation("v1") == {}
 
 
@@ -105,6 +106,104 @@ while time.monotonic() < deadline:
             print("reply from", frame[22:28].hex(":"))
             sys.exit(0)
 sys.exit("no reply")
+"""
+
+
+def test_boards_on_wifi_of_their_own_emulators_have_the_address_that_the_rack_gave_them(
+    tmp_path: Path,
+) -> None:
+    """Every station is 192.168.4.2. Behind address translation the host knows each by its own address, for
+    what a station begins and for what the host begins; a program plays the station at the tap."""
+    boards = [
+        VirtualBoardSpec(name, "esp32c6", f"02:00:00:77:00:0{n}", kind="emulated", network="wifi")
+        for n, name in enumerate(("w1", "w2"), start=1)
+    ]
+    for name, text in (("station", STATION), ("host", HOST)):
+        (tmp_path / f"{name}.py").write_text(text)
+    rack = VirtualRack.start(
+        name="wifi",
+        state_dir=tmp_path / "state",
+        boards=boards,
+        profile=load_profile("perfect"),
+        air_seed=1,
+        board_command=None,
+    )
+    try:
+        addresses = [rack.board_address(board.id) for board in boards]
+        script, log = str(tmp_path / "station.py"), tmp_path / "stations"
+        stations = [
+            rack.spawn([sys.executable, script, rack.host_address], netns=board.id, log_path=log)
+            for board in boards
+        ]
+        host = rack.spawn(
+            [sys.executable, str(tmp_path / "host.py"), *addresses], netns="rack", log_path=tmp_path / "host"
+        )
+        assert host.wait(20) == 0, log.read_text()
+        said = (tmp_path / "host").read_text().splitlines()
+        assert sorted(said) == sorted(
+            [f"{word} {address}" for address in addresses for word in ("begun by", "answered by")]
+        )
+        assert all(rack.way_of(board.id).has_its_address for board in boards)
+        assert len({station.pid for station in stations}) == 2
+    finally:
+        rack.stop()
+
+
+# Answers ARP for the station, echoes UDP, and asks the host again and again, until it is killed.
+STATION = """
+import fcntl, os, select, socket, struct, sys
+me, gateway, host = map(socket.inet_aton, ("192.168.4.2", "192.168.4.1", sys.argv[1]))
+mac = bytes.fromhex("020000000042")
+tap = os.open("/dev/net/tun", os.O_RDWR)
+fcntl.ioctl(tap, 0x400454CA, struct.pack("16sH22x", b"eth0", 0x1002))  # TUNSETIFF: IFF_TAP, IFF_NO_PI
+
+def arp(operation, to, target):
+    words = struct.pack("!HHBBH6s4s6s4s", 1, 0x0800, 6, 4, operation, mac, me, to[-6:], target)
+    os.write(tap, (to + mac + b"\\x08\\x06" + words).ljust(60, b"\\0"))
+
+def send(to_mac, to, source_port, port, data):
+    udp = struct.pack("!HHHH", source_port, port, 8 + len(data), 0) + data
+    head = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(udp), 1, 0, 64, 17, 0, me, to)
+    total = sum(struct.unpack("!10H", head))
+    total = (total & 0xFFFF) + (total >> 16)
+    head = head[:10] + struct.pack("!H", ~(total + (total >> 16)) & 0xFFFF) + head[12:]
+    os.write(tap, (to_mac + mac + b"\\x08\\0" + head + udp).ljust(60, b"\\0"))
+
+router = None
+while True:
+    if router is None:
+        arp(1, b"\\xff" * 6, gateway)
+    else:
+        send(router, host, 4242, 9000, b"hello")
+    while select.select([tap], [], [], 0.1)[0]:
+        frame = os.read(tap, 2048)
+        if frame[12:14] == b"\\x08\\x06" and frame[38:42] == me:
+            router = frame[22:28]
+            if frame[20:22] == b"\\0\\1":
+                arp(2, router, frame[28:32])
+        elif frame[12:14] == b"\\x08\\0" and frame[23] == 17 and frame[36:38] == b"\\0\\7":
+            send(frame[6:12], frame[26:30], 7, int.from_bytes(frame[34:36], "big"), b"echo")
+"""
+HOST = """
+import socket, sys
+begun, answered = set(), set()
+server, client = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
+server.bind(("", 9000))
+for one in (server, client):
+    one.settimeout(0.2)
+for _ in range(80):
+    for address in sys.argv[1:]:
+        client.sendto(b"who", (address, 7))
+    for one, found in ((server, begun), (client, answered)):
+        try:
+            found.add(one.recvfrom(100)[1][0])
+        except TimeoutError:
+            pass
+    if len(begun) == len(answered) == len(sys.argv) - 1:
+        break
+for word, found in (("begun by", begun), ("answered by", answered)):
+    for address in found:
+        print(word, address)
 """
 
 

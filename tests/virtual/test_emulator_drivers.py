@@ -23,15 +23,16 @@ name: e
 host: {{interface: hil0, address: 10.77.0.1}}
 access_point: {{type: virtual, profile: lab}}
 boards:
-  - {{id: e1, kind: emulated, target: {target}, emulator: {emulator}, mac: "02:00:00:77:00:0e"}}
+  - {{id: e1, kind: emulated, target: {target}, emulator: {emulator}, mac: "02:00:00:77:00:0e",
+      network: {{type: {network}}}}}
 """
 # what pytest-embedded calls a target; the variables that a user may set
 NOT_A_DRIVER = {"fixtures/entry.py": '"qemu"', "hil/base/unread.py": "HIL_QEMU_"}
 
 
-def rack(folder: Path, target: str, emulator: str) -> Path:
+def rack(folder: Path, target: str, emulator: str, network: str = "openeth") -> Path:
     path = folder / "rack.yaml"
-    path.write_text(RACK.format(target=target, emulator=emulator))
+    path.write_text(RACK.format(target=target, emulator=emulator, network=network))
     return path
 
 
@@ -73,6 +74,36 @@ def test_what_an_emulator_lacks_is_said_with_the_line_and_the_way_out(
     assert way_out in caught.value.next_step
     with pytest.raises(ConfigError, match=says):
         make_plan(loaded, load_project(TOOL_THRESHOLDS), selection="quick")
+
+
+def test_a_network_that_an_emulator_lacks_is_said_with_the_emulator_that_has_it(tmp_path: Path) -> None:
+    """Wi-Fi is the access point of an emulator of its own."""
+    (board,) = load_rack(rack(tmp_path, "esp32c3", "qemu", "wifi")).boards
+    with pytest.raises(ConfigError, match=r"rack\.yaml:6: .*qemu has no network wifi") as caught:
+        check_board(board)
+    assert "openeth or emulator: esp-emu" in caught.value.next_step
+    with pytest.raises(ConfigError, match="esp32h2 has no Wi-Fi"):
+        load_rack(rack(tmp_path, "esp32h2", "esp-emu", "wifi"))
+
+
+def test_an_access_point_of_an_emulator_does_not_go_away(tmp_path: Path) -> None:
+    """A case that takes it away is not run on Wi-Fi, and is over a cable as before."""
+    reasons = {
+        network: {
+            one.reason
+            for one in make_plan(
+                load_rack(rack(tmp_path, "esp32c3", "esp-emu", network)),
+                load_project(TOOL_THRESHOLDS),
+                selection="nightly",
+            )
+            .boards[0]
+            .omitted
+            if "access_point" in one.case.case_id
+        }
+        for network in ("wifi", "openeth")
+    }
+    why = "cause=access_point needs one that goes away, and board e1 is at its emulator's own"
+    assert reasons == {"wifi": {why}, "openeth": set()}
 
 
 @pytest.mark.parametrize(

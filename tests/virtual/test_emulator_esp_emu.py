@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from hil.base.chips import CHIPS
 from hil.base.errors import ConfigError, RigError
 from hil.virtual.emulator import esp_emu
+from hil.virtual.emulator.driver import EmulatedConfig
 from tests.virtual.virtual_board_rig import (
     MAC,
     REPOSITORY,
@@ -155,6 +157,15 @@ def test_a_chip_that_it_does_not_emulate_is_a_wrong_target() -> None:
     assert set(esp_emu.ABILITIES.chips) <= set(CHIPS)
 
 
+def test_wifi_is_called_as_the_racks(tmp_path: Path) -> None:
+    """Name and pass phrase are the rack's; frames go to the tap of the board's namespace in any case."""
+    tap = ["--net", "tap,ifname=eth0"]
+    cable = EmulatedConfig("e1", "esp32c6", bytes(6), tmp_path)
+    assert esp_emu.network_words(cable) == tap
+    wifi = replace(cable, network="wifi", ssid="lab", password="twelve words")
+    assert esp_emu.network_words(wifi) == [*tap, "--wifi-ssid", "lab", "--wifi-password", "twelve words"]
+
+
 @pytest.mark.slow
 def test_the_chip_boots_with_the_boards_address_and_answers(board: EspEmuProcess) -> None:
     """The address is in an eFuse file of 336 bytes. Without a namespace it has no way to the host."""
@@ -164,7 +175,8 @@ def test_the_chip_boots_with_the_boards_address_and_answers(board: EspEmuProcess
     assert MAC in said
     assert "user,restrict=yes" in said
     assert len(board.flash.with_suffix(".efuses").read_bytes()) == 336
-    assert board.control.state()["emulation"] == {"emulator": "esp-emu 0.45.0"}
+    emulation = {"emulator": "esp-emu 0.45.0", "network": "openeth"}
+    assert board.control.state()["emulation"] == emulation
 
 
 @pytest.mark.slow

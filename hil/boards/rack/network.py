@@ -15,7 +15,10 @@ from hil.model import Kind
 
 TYPES = ("wifi", "openeth", "rmii", "w5500")
 PHYS = ("lan87xx", "ip101", "rtl8201", "dp83848", "ksz80xx", "generic")
-_TYPES_OF: Mapping[Kind, tuple[str, ...]] = {"physical": ("wifi", "rmii", "w5500"), "emulated": ("openeth",)}
+_TYPES_OF: Mapping[Kind, tuple[str, ...]] = {
+    "physical": ("wifi", "rmii", "w5500"),
+    "emulated": ("openeth", "wifi"),
+}
 _LACKS = {"wifi": "Wi-Fi", "rmii": "Ethernet controller of its own, which 'rmii' needs"}
 _MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 

@@ -42,7 +42,8 @@ def nights_of(history: History, series_id: str) -> list[Night]:
     """Return the nights of a series in order of time.
 
     Only what the trigger ``nightly`` measured of a commit without other changes counts, and what was
-    imported. A night of which a median is not a positive number has no logarithm, and is left out.
+    imported; of an emulated board only on the network of its last night. A night of which a median is not a
+    positive number has no logarithm, and is left out.
     """
     return NightReader(history).nights(series_id)
 
@@ -74,6 +75,8 @@ class NightReader:
                 image = str(candidate.firmware(sessions)[-1])
                 ratios, reruled = _ratios(candidate, reference, sessions)
                 around = self._conditions_of(sessions[-1], board)
+                if nights and _network(around, board) != _network(nights[0].conditions, board):
+                    continue
                 nights.append(Night(date, commit, image, level, ratios, reruled, around))
         return nights[::-1]
 
@@ -90,6 +93,11 @@ class NightReader:
         if (session, board) not in self._conditions:
             self._conditions[session, board] = _conditions(self._history.sessions[session], board)
         return self._conditions[session, board]
+
+
+def _network(conditions: Mapping[str, Scalar], board: str) -> Scalar:
+    """Return which network an emulated board had; before records said it there was one."""
+    return conditions.get(f"{board}.network", "openeth")
 
 
 class _Rows:

@@ -93,7 +93,10 @@ def _of_another_kind(board: Board, case: Case, kinds: Sequence[str]) -> str:
 
 
 def _beyond_its_emulator(board: Board, case: Case, kinds: Sequence[str]) -> str:
-    """Return why a bench for emulated boards alone, which counts instructions, cannot run there."""
+    """Return why a board cannot serve a case: that takes the access point away, which is its emulator's own;
+    or of a bench for emulated boards alone, which counts instructions."""
+    if board.kind == "emulated" and board.network.is_wifi and case.parameters.get("cause") == "access_point":
+        return f"cause=access_point needs one that goes away, and board {board.id} is at its emulator's own"
     if tuple(kinds) != ("emulated",) or board.chip in drivers.driver_of(board.emulator).ABILITIES.counting:
         return ""
     return (

@@ -24,7 +24,15 @@ def emulated_board(
 ) -> tuple[EmulatedBoard, EmulatedFaults]:
     """Return the board and its faults. Raises ConfigError, RigError."""
     emulator = drivers.find(arguments.emulator, arguments.chip)
-    config = EmulatedConfig(arguments.id, arguments.chip, parse_mac(arguments.mac), arguments.netns)
+    config = EmulatedConfig(
+        arguments.id,
+        arguments.chip,
+        parse_mac(arguments.mac),
+        arguments.netns,
+        arguments.network,
+        arguments.ap or "",
+        arguments.ap_password,
+    )
     board = EmulatedBoard(config, emulator, NorFlash(arguments.flash, FLASH_BYTES), log, fail)
     return board, EmulatedFaults(board)
 
@@ -32,6 +40,7 @@ def emulated_board(
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argument_parser("hil.virtual.emulator", __doc__)
     parser.add_argument("--emulator", choices=tuple(drivers.DRIVERS), required=True)
+    parser.add_argument("--network", default="openeth")
     arguments = parser.parse_args(argv)
     return exit_status(lambda: asyncio.run(serve(arguments, emulated_board)))
 

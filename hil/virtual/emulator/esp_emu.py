@@ -36,7 +36,7 @@ from hil.virtual.emulator.driver import Abilities, EmulatedConfig, Hooks, Start
 NAME = "esp-emu"
 PROGRAM = "esp-emu"
 ABILITIES = Abilities(
-    chips=("esp32c3", "esp32c5", "esp32c6", "esp32h2", "esp32p4", "esp32s3"), networks=("openeth",)
+    chips=("esp32c3", "esp32c5", "esp32c6", "esp32h2", "esp32p4", "esp32s3"), networks=("openeth", "wifi")
 )
 DOWNLOAD_STRAP = "0x02"  # of each chip; it is translated
 EFUSE_BYTES = 336
@@ -114,7 +114,8 @@ def network_words(board: EmulatedConfig) -> list[str]:
     """Return the options of a board's network; without any the emulator would take the host's."""
     if board.netns is None:
         return ["--net", "user,restrict=yes"]
-    return ["--net", f"tap,ifname={rack_namespace.EMULATOR_DEVICE}"]
+    tap = ["--net", f"tap,ifname={rack_namespace.EMULATOR_DEVICE}"]
+    return [*tap, "--wifi-ssid", board.ssid, "--wifi-password", board.password] if board.ssid else tap
 
 
 class FlashCopy:

@@ -224,7 +224,7 @@ class EmulatedBoard:
             "faults": dict(self.faults.values),
             "emulator_pid": self._run.pid if self._run else None,
             "flash": str(self.flash.path),
-            "emulation": dict(self.emulator.environment()),
+            "emulation": {**self.emulator.environment(), "network": self.config.network},
         }
 
     def close(self) -> None:
