@@ -17,9 +17,11 @@ from hil.boards.places.lease import lease_places
 from hil.boards.places.settings import rack_with_places, read_places
 from hil.boards.rack import load_rack
 from hil.cli.desk import at_port
+from hil.cli.emulated import in_emulator
 from hil.cli.options import run_options
 from hil.run.options import PREFIX, RunOptions
 from hil.store import ended
+from hil.virtual.emulator.drivers import DRIVERS
 
 
 @click.command("run")
@@ -29,14 +31,23 @@ from hil.store import ended
     metavar="PORT",
     help="Measure the board at this serial port; its rack file is written where there is none.",
 )
+@click.option(
+    "--emulator",
+    type=click.Choice(tuple(DRIVERS)),
+    help="Measure the build of --firmware on an emulated board of its chip, in place of a rack.",
+)
 @click.pass_context
-def command(context: click.Context, /, port: str | None, **given: Any) -> None:
+def command(context: click.Context, /, *, port: str | None, emulator: str | None, **given: Any) -> None:
     """Build, flash, measure and judge.
 
     The same as `python -m pytest hil/benches --rack … --hil-suite …`, with progress and a summary.
     """
     options = RunOptions(**given, debug=bool(context.obj))
-    measure(at_port(options, port) if port else options)
+    if port and emulator:
+        raise click.UsageError("--port is a board, --emulator is none: give one of them.")
+    if port:
+        options = at_port(options, port)
+    measure(in_emulator(options, emulator) if emulator else options)
 
 
 def measure(options: RunOptions) -> None:

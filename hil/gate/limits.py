@@ -32,6 +32,7 @@ _IMPOSSIBLE = "the figure cannot be below zero, so the bench is wrong"
 _SAME_IN_ALL_BOOTS = ("firmware_sha256", "ruler_hash", "target")
 _NEVER_BLOCKING = ("mean", "max", "min")
 _REAL_TIME_SCHEDULERS = ("fifo", "freertos")
+_OF_A_CLOCK = ("time", "rate", "frequency", "cycles")  # which an emulated chip has of no chip
 
 
 @dataclass(frozen=True)
@@ -329,6 +330,8 @@ def _why_ruled_out(thresholds: Thresholds, facts: Mapping[str, Scalar]) -> str:
 
 
 def _why_untimed(metric: Metric, records: Sequence[RunRecord], thresholds: Thresholds) -> str:
+    if records[0].kind == "emulated" and metric.unit.dimension in _OF_A_CLOCK:
+        return "advice: the time of an emulated chip is no chip's, so it does not block"
     schedulers = {str(record.environment.get("device", {}).get("sched", "")) for record in records}
     wrong = sorted(schedulers - {"", *_REAL_TIME_SCHEDULERS})
     scheduled = metric.unit.dimension == "time" or thresholds.alone  # what is alone asks the scheduler

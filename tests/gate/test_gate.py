@@ -240,6 +240,25 @@ def test_without_real_time_priority_times_are_advice() -> None:
     assert lossy.exit_code == ExitCode.FIRMWARE
 
 
+def test_an_emulated_chips_times_are_advice_and_what_is_repeatable_there_blocks() -> None:
+    """Its clock is of no chip: a latency beyond its limit fails nothing, a loss does."""
+    base = publish_thresholds()
+    limits = tuple(
+        replace(one, where=Where({**one.where.conditions, "kind": "emulated"}))
+        for one in base.limits
+        if one.where.conditions.get("kind") == "virtual"
+    )
+    any_kind = replace(base, limits=limits)
+
+    def judged(record: RunRecord) -> Verdict:
+        return verdict(replace(record, kind="emulated", target="emulated-esp32c3"), thresholds=any_kind)
+
+    found = judged(publish_record(latency_ms=60))
+    assert (series(found).outcome, series(found).blocking, found.exit_code) == ("regressed", False, 0)
+    assert "advice: the time of an emulated chip is no chip's" in series(found).sentence
+    assert judged(publish_record(failed=40)).exit_code == ExitCode.FIRMWARE
+
+
 def test_without_real_time_priority_a_bench_of_the_scheduler_is_advice() -> None:
     """Of a bench that has the rack alone even a failure may be the host's, which promised it no order."""
     alone = replace(publish_thresholds(), alone=True)

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`hil run --emulator`: one build gets a board of its chip, without a rack file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hil.base.errors import ConfigError, ExitCode
+from hil.boards.rack import load_rack
+from hil.cli.app import run_command
+from hil.cli.emulated import in_emulator
+from hil.run.options import RunOptions
+from hil.virtual.emulator.drivers import check_board
+
+
+def options(folder: Path, chip: str, **sdkconfig: object) -> RunOptions:
+    """Return the options of a run of a build, of which there is what the command reads."""
+    build = folder / "build"
+    (build / "config").mkdir(parents=True)
+    (build / "flasher_args.json").write_text(json.dumps({"extra_esptool_args": {"chip": chip}}))
+    (build / "config" / "sdkconfig.json").write_text(json.dumps(sdkconfig))
+    return RunOptions(firmware=build, out=folder / "out")
+
+
+@pytest.mark.parametrize(
+    ("chip", "emulator", "sdkconfig", "network"),
+    [
+        ("esp32c6", "esp-emu", {}, "wifi"),
+        ("esp32c6", "esp-emu", {"ETH_USE_OPENETH": True}, "openeth"),
+        ("esp32h2", "esp-emu", {}, "openeth"),
+        ("esp32", "qemu", {}, "openeth"),
+    ],
+)
+def test_the_board_is_the_builds_chip_on_the_network_that_the_build_switches_on(
+    tmp_path: Path, chip: str, emulator: str, sdkconfig: dict[str, object], network: str
+) -> None:
+    """The rack is called after both, so that their histories are apart; its access point is the usual one."""
+    given = options(tmp_path, chip, **sdkconfig)
+    rack = load_rack(in_emulator(given, emulator).rack)
+    (board,) = rack.boards
+    check_board(board)
+    assert (board.id, board.chip, board.emulator, board.network.type) == (chip, chip, emulator, network)
+    assert rack.name == f"{emulator}-{network}"
+    assert rack.access_point.ssid == "hil"
+
+
+def test_a_chip_that_the_emulator_lacks_is_said_before_anything_is_started(tmp_path: Path) -> None:
+    """With the chips that it has."""
+    with pytest.raises(ConfigError, match="is for esp32, and esp-emu emulates esp32c3, esp32c5"):
+        in_emulator(options(tmp_path, "esp32"), "esp-emu")
+
+
+def test_an_emulator_needs_a_build(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whose chip it takes; a rack file is the other way."""
+    assert run_command(["run", "--emulator", "qemu", "--out", str(tmp_path)]) == ExitCode.CONFIG
+    assert "add --firmware DIR" in capsys.readouterr().err
