@@ -48,6 +48,7 @@ _BASE_UNITS = {
     "power": ("dbm", 1, "_dbm"),
     "current": ("ma", 1000, "_amperes"),
     "energy": ("mj", 1000, "_joules"),
+    "number": ("value", 1, ""),
 }
 _LIMIT = "_limit"
 

@@ -29,6 +29,7 @@ FLOORS = (
     "hil.virtual",
     "hil.network",
     "hil.probe",
+    "hil.suite",
     "hil.run",
     "hil.ci",
     "hil.reports",

@@ -63,9 +63,16 @@ UNITS = (
     Unit("nj", "energy", Fraction(1, 10**9), "nJ", ("nJ",)),
     Unit("uj", "energy", Fraction(1, 10**6), "µJ", ("µJ",)),
     Unit("mj", "energy", Fraction(1, 10**3), "mJ", ("mJ",)),
+    Unit("value", "number", Fraction(1), ""),  # of a suite's metric that names no unit
+)
+# In which columns, that hold integers, keep fractions of units without a smaller one: nobody writes them.
+_MICRO_UNITS = tuple(
+    Unit(f"micro{unit.name}", unit.dimension, unit.factor / 10**6, f"µ{unit.symbol}")
+    for unit in UNITS
+    if unit.dimension not in ("time", "rate", "current", "energy")
 )
 
-_BY_NAME = {name: unit for unit in UNITS for name in (unit.name, *unit.aliases)}
+_BY_NAME = {name: unit for unit in (*UNITS, *_MICRO_UNITS) for name in (unit.name, *unit.aliases)}
 _LADDERS = {  # of units that grow into one another, the largest first
     "rate": ("gbps", "mbps", "kbps", "bps"),
     "current": ("ma", "ua", "na"),
@@ -193,4 +200,6 @@ def _written(amount: float, decimals: int, unit: Unit) -> str:
 def _decimals(amount: float, unit: Unit) -> int:
     if unit.dimension in ("size", "count", "cycles", "instructions") or abs(amount) >= 100:
         return 0
+    if unit.dimension == "number" and 0 < abs(amount) < 1:
+        return min(6, 2 - math.floor(math.log10(abs(amount))))
     return 1 if abs(amount) >= 10 else 2

@@ -26,6 +26,7 @@ COMMANDS = {
     "run": "measure and judge: build, flash, run the suite, compare, limits",
     "compare": "measure the working tree against a commit: build both, run, judge",
     "limit": "set a limit for what a run measured",
+    "import": "judge the values of a pytest suite (pytest --hil)",
     "gate": "judge a run again, from what is on disk",
     "report": "build the report site from stored runs",
     "cost": "count instructions on an emulated chip: exact, and no board",
@@ -45,7 +46,7 @@ COMMANDS = {
     "doctor": "what is missing on this machine, and the command that mends it",
 }
 
-
+_MODULES = {"import": "importing"}  # where the command is no name of a module
 PIPE_CLOSED = 128 + signal.SIGPIPE  # as of a program that SIGPIPE ends
 
 
@@ -62,7 +63,7 @@ class HilGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"hil.cli.{cmd_name}")
+        module = importlib.import_module(f"hil.cli.{_MODULES.get(cmd_name, cmd_name)}")
         command: click.Command = module.command
         return command
 

@@ -88,8 +88,14 @@ def prepare(
         why = f"advice: {limit.why} ({limit.source})" if metric.blocking else ""
         return Decision(metric, records, thresholds, None, False, why, is_compared)
     may_block = metric.blocking and not (metric.is_metered and limit is None)
+    metric = _extreme(metric) if limit and limit.each else metric
     reason = why_advice(metric, records, thresholds, facts) if may_block else ""
     return Decision(metric, records, thresholds, limit, may_block and not reason, reason, is_compared)
+
+
+def _extreme(metric: Metric) -> Metric:
+    """Return the metric's worst value as a fact: what a limit of each value is about."""
+    return replace(metric, statistic="max" if metric.direction == "lower" else "min", scale="exact")
 
 
 def decide(decision: Decision, *, family: float) -> SeriesVerdict:
@@ -134,6 +140,8 @@ def _unless_hardly_heard(decision: Decision, verdict: SeriesVerdict, family: flo
 
 def _is_impossible(decision: Decision, estimate: Estimate) -> bool:
     """Say whether a figure that may decide lies below zero, though its scale has nothing there."""
+    if decision.limit and decision.limit.each:
+        return False
     decides = decision.metric.blocking or decision.metric.compared or decision.limit is not None
     return decides and estimate.value < 0 and decision.metric.scale != "identity"
 
@@ -146,7 +154,8 @@ def _why_too_few(decision: Decision, estimate: Estimate, samples: int) -> str:
     policy, source = decision.thresholds.policy, decision.thresholds.source
     if decision.voids.ratio > policy.max_void_ratio and not (_allows_none(decision) and estimate.failed):
         return f"more than {policy.max_void_ratio * 100:g} % of the samples are void ({source})"
-    if samples < policy.min_samples and not (_allows_none(decision) or decision.metric.is_metered):
+    is_fact = _allows_none(decision) or decision.metric.is_metered or (decision.limit and decision.limit.each)
+    if samples < policy.min_samples and not is_fact:
         return f"too few samples, {samples} of at least {policy.min_samples} ({source})"
     return ""
 

@@ -64,10 +64,10 @@ class Metric:
     """What to compute. ``source`` is file:line; ``unit`` is the one that ``name`` ends with.
 
     ``per`` is the column that a share is of; ``case`` are the parameters of the cases that the metric is for,
-    ``rows`` the values of columns of the rows that it is for. ``weight`` is the column that says how many
-    samples a row stands for, "" where each is one. ``clocks`` are of CLOCKS, none where the file does not say
-    by which a time was taken. ``compared`` says that a comparison with a base may block by it, ``blocking``
-    that a limit may too.
+    each with the values that it may have, ``rows`` the values of columns of the rows that it is for.
+    ``weight`` is the column that says how many samples a row stands for, "" where each is one. ``clocks`` are
+    of CLOCKS, none where the file does not say by which a time was taken. ``compared`` says that a comparison
+    with a base may block by it, ``blocking`` that a limit may too.
     """
 
     name: str
@@ -81,7 +81,7 @@ class Metric:
     outcome: OutcomeRule | None
     source: str
     per: str = ""
-    case: Mapping[str, Scalar] = field(default_factory=dict)
+    case: Mapping[str, tuple[Scalar, ...]] = field(default_factory=dict)
     rows: Mapping[str, int] = field(default_factory=dict)
     clocks: tuple[str, ...] = ()
     weight: str = ""
@@ -118,7 +118,7 @@ class Metric:
         return all(term.column.removeprefix(METER) in seen for term in self.terms if term.is_metered)
 
     def applies_to(self, parameters: Mapping[str, Scalar]) -> bool:
-        return all(parameters.get(key) == value for key, value in self.case.items())
+        return all(parameters.get(key) in values for key, values in self.case.items())
 
 
 def name_of(statistic: str) -> str:

@@ -15,7 +15,7 @@ from hil.base.errors import ConfigError
 from hil.base.paths import PROJECT_RACK, PROJECT_ROOT, PROJECT_THRESHOLDS, TOOL_RACKS
 from hil.store.run_info import TRIGGERS, Trigger
 
-Command = Literal["run", "compare", "reproduce", "qualify", "plan", "cost", "gate", "pytest"]
+Command = Literal["run", "compare", "reproduce", "qualify", "plan", "cost", "gate", "import", "pytest"]
 BOOTS_MAX = 100
 DEFAULT_RACK = PROJECT_RACK if PROJECT_RACK.is_file() else TOOL_RACKS / "virtual.yaml"
 DEFAULT_OUT = PROJECT_ROOT / "out"
@@ -167,7 +167,7 @@ class RunOptions:
     trigger: Annotated[
         Trigger,
         Option(
-            "What the run is for; histories of metrics are kept apart by it.", "run", "run cost",
+            "What the run is for; histories of metrics are kept apart by it.", "run", "run cost import",
             choices=TRIGGERS, env="HIL_TRIGGER",
         ),
     ] = "local"  # fmt: skip
@@ -256,7 +256,7 @@ class RunOptions:
         bool, Option("Keep the packets that peers capture, in OUT/RUN/peer.", "results", "run")
     ] = False
     no_report: Annotated[
-        bool, Option("Do not build the report in OUT/report.", "results", "run compare reproduce cost")
+        bool, Option("Do not build the report in OUT/report.", "results", "run compare reproduce cost import")
     ] = False
     pushgateway: Annotated[
         str,
@@ -269,7 +269,7 @@ class RunOptions:
         Path,
         Option(
             "Folder of limits and suites; of benches without a file in it, the tool's own hold.", "results",
-            f"{_MEASURING} plan cost gate", metavar="DIR",
+            f"{_MEASURING} plan cost gate import", metavar="DIR",
             shown=str(PROJECT_THRESHOLDS.relative_to(PROJECT_ROOT)),
             defaults={"gate": Default(None, "the run's own copy")},
         ),
@@ -277,7 +277,12 @@ class RunOptions:
     out: Annotated[
         Path,
         Option(
-            "Where results are.", "results", f"{_MEASURING} cost", metavar="DIR", shown="out", is_folder=True
+            "Where results are.",
+            "results",
+            f"{_MEASURING} cost import",
+            metavar="DIR",
+            shown="out",
+            is_folder=True,
         ),
     ] = DEFAULT_OUT
     ui: Annotated[bool, Option("Progress bars and summary instead of pytest's report.", "results", "")] = (

@@ -59,7 +59,8 @@ class Since:
 class Limit:
     """An absolute limit in the unit of its metric; ``source`` is file:line.
 
-    An infinite ``value`` says that nothing is promised there: the figure is advice.
+    An infinite ``value`` says that nothing is promised there: the figure is advice. Where it is of ``each``
+    value, the one that is furthest beyond it decides, as a fact; else the interval of the metric does.
     """
 
     where: Where
@@ -69,6 +70,7 @@ class Limit:
     since: Since | None
     expires: datetime.date | None
     source: str
+    each: bool = False
 
     @property
     def is_none(self) -> bool:

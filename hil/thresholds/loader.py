@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime
 import functools
 import itertools
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,8 @@ from hil.thresholds.types import PEERS, Parameter, Thresholds
 
 SCHEMA_VERSION = 1
 FOLDER = "thresholds"
+CALLS = "calls"  # what a pytest suite's own calls say: hil.suite.limits writes it behind the file's rules
+_METRICS = re.compile(r"^metrics:", re.MULTILINE)
 
 
 def load(stem: str, root: Path, *, today: datetime.date | None = None) -> Thresholds:
@@ -58,12 +61,17 @@ def load_all(root: Path, *, today: datetime.date | None = None) -> dict[str, Thr
     return {path.stem: load(path.stem, root, today=today) for path in files}
 
 
+def is_of_suite(path: Path) -> bool:
+    """Say whether a thresholds file is of a pytest suite, whose metrics are those that its tests call."""
+    return not _METRICS.search(path.read_text(encoding="utf-8", errors="replace"))
+
+
 def project_files(folder: Path) -> list[Path]:
     """Return the thresholds files of a project: those of ``folder``, and the tool's of all other benches.
 
     So a team writes files for its own benches, and for those whose limits it wants others of.
     """
-    own = {path.name: path for path in folder.glob("*.yaml")}
+    own = {path.name: path for path in folder.glob("*.yaml") if not is_of_suite(path)}
     return [
         path for _, path in sorted({**{p.name: p for p in TOOL_THRESHOLDS.glob("*.yaml")}, **own}.items())
     ]
@@ -115,14 +123,17 @@ class _Reader:
         outcome = read_outcome(node.section("outcome", default=None), self.parameters)
         metrics = read_metrics(node.named_sections("metrics"), outcome, self.parameters)
         policy, suites = read_policy(node.section("policy", default=None)), node.section("suites")
-        rules = RuleReader(self.parameters, metrics)
+        rules, calls = RuleReader(self.parameters, metrics), node.section(CALLS, default=None)
+        own = (node, calls) if calls else (node,)
         thresholds = Thresholds(
             bench=bench,
             parameters=self.parameters,
             suites={suite: self._read_suite(suites, suite, bench) for suite in suites.keys},
             metrics=metrics,
             policy=policy,
-            limits=tuple(map(rules.read_limit, node.sections("limits", default=[]))),
+            limits=tuple(
+                rules.read_limit(part) for one in own for part in one.sections("limits", default=[])
+            ),
             advice=tuple(map(rules.read_advice, node.sections("advice", default=[]))),
             suppressions=tuple(
                 suppression
@@ -134,7 +145,9 @@ class _Reader:
             alone=node.boolean("alone", default=False),
             kinds=tuple(node.choices("kinds", KINDS, default=KINDS)),
             compare=tuple(
-                rules.read_compare_rule(part, policy) for part in node.sections("compare", default=[])
+                rules.read_compare_rule(part, policy)
+                for one in own
+                for part in one.sections("compare", default=[])
             ),
             owner=node.text("owner", default=""),
         )

@@ -28,7 +28,7 @@ from hil.metrics.metric import (
     source_unit,
 )
 from hil.model import Scalar
-from hil.thresholds.rule_reader import read_case
+from hil.thresholds.rule_reader import check_value, require_parameter
 from hil.thresholds.types import Parameter
 
 _SHARES = ("ratio", "share")  # of what was tried
@@ -58,12 +58,26 @@ def read_metrics(
     metrics: dict[str, Metric] = {}
     for entry, node in parts.items():
         names = _read_names(entry, node)
-        case, blocking = read_case(node, parameters), _read_blocking(node, names.values())
+        case, blocking = _read_cases(node, parameters), _read_blocking(node, names.values())
         for name, statistic in names.items():
             if name in metrics:
                 raise node.error("", f"there is a metric {name!r} already ({metrics[name].source}).")
             metrics[name] = _read_metric(name, statistic, node, outcome, case, blocking[statistic])
     return {**metrics, **{name: metric for name, metric in METERED.items() if name not in metrics}}
+
+
+def _read_cases(node: Node, parameters: Mapping[str, Parameter]) -> dict[str, tuple[Scalar, ...]]:
+    """Read the key ``case`` of a metric: parameters, each with the value or the values that are meant."""
+    case = node.section("case", default=None)
+    if case is None:
+        return {}
+    return {
+        key: tuple(
+            check_value(case, key, require_parameter(case, key, parameters), value)
+            for value in case.scalar_or_scalars(key)
+        )
+        for key in case.keys
+    }
 
 
 def _read_names(entry: str, node: Node) -> dict[str, str]:
@@ -83,7 +97,7 @@ def _read_metric(
     statistic: str,
     node: Node,
     outcome: OutcomeRule | None,
-    case: Mapping[str, Scalar],
+    case: Mapping[str, tuple[Scalar, ...]],
     blocking: bool | str,
 ) -> Metric:
     unit = read_unit(node, "", name)

@@ -145,7 +145,12 @@ class RuleReader:
         promised = math.isfinite(value)
         since = _read_since(node.section("since")) if promised else None
         expires = node.date("expires", default=None) if promised else None
-        return Limit(where, bound, value, node.text("why"), since, expires, node.where())
+        each = node.boolean("each", default=False)
+        if each and metric.statistic not in ("p50", "mean"):
+            raise node.error(
+                "each", f"{metric.name!r} is a {metric.statistic}, which is no value of each row."
+            )
+        return Limit(where, bound, value, node.text("why"), since, expires, node.where(), each)
 
     def _read_bound(self, node: Node, metric: Metric) -> tuple[Literal["max", "min"], float]:
         bound, key, unit = _read_bound_key(node, metric)

@@ -352,7 +352,7 @@ def words_of(bench: str, metric: Metric) -> str:
     words = [bench, metric.name, metric.unit.name, metric.statistic, of, metric.scale, metric.direction]
     facts: dict[str, object] = {"per": metric.per, "weight": metric.weight}
     facts["clock"] = metric.clock.replace(" ", "-")
-    facts |= {f"case.{key}": value for key, value in metric.case.items()}
+    facts |= {f"case.{key}": "|".join(map(str, values)) for key, values in metric.case.items()}
     facts |= {f"rows.{key}": value for key, value in metric.rows.items()}
     if rule := metric.outcome:
         facts["outcome"] = f"{rule.column}:{rule.ok}:{rule.timeout_parameter}:{rule.void}"

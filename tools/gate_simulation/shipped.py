@@ -115,10 +115,10 @@ def _may_block(own: Thresholds) -> Thresholds:
     return replace(own, metrics=kept)
 
 
-def _case_of(where: Where) -> dict[str, Scalar]:
+def _case_of(where: Where) -> dict[str, tuple[Scalar, ...]]:
     """Return the parameters of the cases that a rule is for."""
     found = where.conditions.items()
-    return {key.removeprefix("case."): value for key, value in found if key.startswith("case.")}
+    return {key.removeprefix("case."): (value,) for key, value in found if key.startswith("case.")}
 
 
 def _legs(chips: int) -> int:

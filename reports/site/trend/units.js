@@ -17,7 +17,7 @@ const MOST_DECIMALS = 6;
 /** @type {Record<string, [number, string]>} */
 const FIXED = {
   ratio: [100, "%"], percent: [1, "%"], permille: [0.1, "%"], count: [1, ""], cycles: [1, "cycles"],
-  dbm: [1, "dBm"], ops: [1, "ops/s"],
+  dbm: [1, "dBm"], ops: [1, "ops/s"], value: [1, ""],
 };
 
 /** The unit in which `largest`, given in `unit`, is at least 1: value × factor is the amount in symbol. */

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``hil import``: figures that were measured by others: those of a pytest suite, judged as a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import click
+
+from hil.base.errors import ExitCode, combine_exit_codes
+from hil.base.units import find_unit, format_value
+from hil.base.untrusted import terminal
+from hil.cli.options import run_options
+from hil.gate import judge
+from hil.model import SeriesVerdict
+from hil.store import JudgedRun, add_verdict, read_measured
+from hil.store.files import short_path
+from hil.store.run_info import Trigger, planned_boots
+from hil.store.verdicts import status_of
+from hil.suite.facts import SuiteSession, read_sessions
+from hil.suite.taking import take
+from hil.thresholds import own_limits
+
+_MOST_NAMED = 3
+_MARKS = {"regressed": "✗", "pass": "✓", "undecided": "?"}
+_URGENT = ("regressed", "undecided")
+
+
+@click.command("import")
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@run_options("import")
+def command(files: Sequence[Path], *, trigger: Trigger, thresholds: Path, out: Path, no_report: bool) -> int:
+    """Judge the values of a pytest suite: FILE is what `pytest --hil` wrote, one for each of xdist's workers.
+
+    Each session becomes a run, and its status is that of `hil run`: 1 where a limit is broken.
+    """
+    codes = [_take(session, out, thresholds, trigger, site=not no_report) for session in read_sessions(files)]
+    return int(combine_exit_codes(codes))
+
+
+def _take(session: SuiteSession, out: Path, thresholds: Path, trigger: Trigger, *, site: bool) -> ExitCode:
+    taken = take(session, out, thresholds, trigger)
+    if taken is None:
+        click.echo(f"hil: no value of {_count(len(session.tests), 'test')}: none called metric or log_metric")
+        return ExitCode.PASS
+    stored = read_measured(taken.directory.path)
+    judged = add_verdict(
+        stored, judge(stored.journal.entries, own_limits(stored), planned_boots(stored.info))
+    )
+    index, warnings = _report(judged, out, site=site)
+    _say(_line(session, judged, index))
+    for sentence in [*_sentences(judged), *taken.notes, *warnings]:
+        _say(sentence)
+    return ExitCode(status_of(judged.info, judged.verdict))
+
+
+def _report(run: JudgedRun, out: Path, *, site: bool) -> tuple[str, Sequence[str]]:
+    from hil.reports.finish import ReportOptions, finish
+
+    silent: Callable[[str], None] = lambda _: None  # noqa: E731
+    done = finish(run, ReportOptions(out, site=site), say=silent)
+    return done.report or short_path(run.path), done.warnings
+
+
+def _line(session: SuiteSession, run: JudgedRun, where: str) -> str:
+    """Return "3 figures of 2 tests; connect_ms 412 ms, limit 800 ms ✓ · out/report/index.html"."""
+    series = run.verdict.series
+    tests = {(item.board, item.case_id) for item in series}
+    limited = sorted((item for item in series if item.limit is not None), key=_urgency)
+    named = [_figure(item) for item in limited[:_MOST_NAMED]]
+    more = [f"{len(limited) - _MOST_NAMED} more limits"] if len(limited) > _MOST_NAMED else []
+    counted = f"{_count(len(series), 'figure')} of {_count(len(tests), 'test')}"
+    failed = sum(test.outcome == "failed" for test in session.tests)
+    lost = [f"{_count(failed, 'test')} failed, whose values do not count"] if failed else []
+    parts = [counted, *(named or ["no limit"]), *more, *lost]
+    return f"hil: {'; '.join(parts)} · {where}"
+
+
+def _urgency(item: SeriesVerdict) -> int:
+    return _URGENT.index(item.outcome) if item.outcome in _URGENT else len(_URGENT)
+
+
+def _figure(item: SeriesVerdict) -> str:
+    unit = find_unit(item.unit)
+    value = "?" if item.value is None else format_value(item.value, unit)
+    limit = format_value(item.limit or 0.0, unit)
+    return f"{item.metric} {value}, limit {limit} {_MARKS.get(item.outcome, '–')}"
+
+
+def _sentences(run: JudgedRun) -> list[str]:
+    """Return the sentence of each limit that is broken or undecided, and of each fault."""
+    worth = [item for item in run.verdict.series if item.limit is not None and item.outcome in _URGENT]
+    return [
+        *(f"{_MARKS[item.outcome]} {item.sentence}" for item in worth),
+        *(fault.sentence for fault in run.verdict.faults),
+    ]
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _say(line: str) -> None:
+    """Print a line that may quote a suite's names: no terminal obeys them."""
+    click.echo(terminal(line, 4000))

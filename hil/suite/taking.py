@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A session's file becomes a run on disk, to be judged and reported like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hil.base.paths import PROJECT_ROOT
+from hil.base.project import product_here
+from hil.model import Entry, RunRecord
+from hil.store import RunDirectory
+from hil.store.files import replace_file
+from hil.store.run_info import ImageInfo, RunBoard, RunInfo, Trigger, describe_run, new_run_id
+from hil.suite.facts import BoardFact, SuiteSession
+from hil.suite.figures import figures_of
+from hil.suite.limits import limits_of
+from hil.suite.records import RACK, entries_of, target_of
+from hil.thresholds.loader import FOLDER
+
+SUITE = "pytest"
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A run that is to be judged. ``notes`` are what a person should know of its limits."""
+
+    directory: RunDirectory
+    notes: Sequence[str]
+
+
+def take(session: SuiteSession, out: Path, thresholds: Path, trigger: Trigger) -> Taken | None:
+    """Make a run of a session's facts; None where no test measured and none failed.
+
+    Raises ConfigError as figures_of() and limits_of() do, RigError where the disk does not take it.
+    """
+    figures = figures_of(session)
+    run_id = new_run_id(SUITE)
+    entries = list(entries_of(session, figures, run_id, product=product_here()))
+    if not entries:
+        return None
+    texts, notes = limits_of(figures, thresholds)
+    directory = RunDirectory.create(out, _info(session, entries, run_id, trigger))
+    folder = directory.path / FOLDER
+    folder.mkdir()
+    for name, text in texts.items():
+        replace_file(folder / name, text.encode())
+    for entry in entries:
+        directory.append(entry)
+    return Taken(directory, notes)
+
+
+def _info(session: SuiteSession, entries: Sequence[Entry], run_id: str, trigger: Trigger) -> RunInfo:
+    boards = {board.board: board for board in session.boards}
+    plan: dict[str, dict[str, int]] = {}
+    for entry in entries:
+        if isinstance(entry, RunRecord):
+            plan.setdefault(entry.board, {})[entry.case_id] = 1
+    return describe_run(
+        repository=PROJECT_ROOT,
+        run_id=run_id,
+        rack=RACK,
+        suite=SUITE,
+        trigger=trigger,
+        boards=tuple(RunBoard(id=one.board, target=target_of(one), kind=one.kind) for one in boards.values()),
+        plan=plan,
+        firmware=_images(session.boards),
+    )
+
+
+def _images(boards: Sequence[BoardFact]) -> dict[str, ImageInfo]:
+    """Return the images of a session by their names: target, and what their files are called."""
+    found: dict[str, ImageInfo] = {}
+    for board in boards:
+        if board.image_sha256:
+            name = f"{target_of(board)}-{Path(board.image).stem}"
+            number = sum(other.partition("#")[0] == name for other in found)
+            if all(info.sha256 != board.image_sha256 for info in found.values()):
+                info = ImageInfo(sha256=board.image_sha256, idf_version=board.idf_version)
+                found[f"{name}#{number + 1}" if number else name] = info
+    return found

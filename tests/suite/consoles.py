@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Consoles for pytest-embedded's own serial classes: terminals on which a firmware says its lines."""
+
+from __future__ import annotations
+
+import os
+import pty
+import threading
+import tty
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+_PERIOD_S = 0.05
+
+
+@contextmanager
+def console(lines: Sequence[str]) -> Iterator[str]:
+    """Say the lines again and again, as a firmware that restarts does; yield the port."""
+    master, slave = pty.openpty()
+    tty.setraw(slave)
+    os.set_blocking(master, False)
+    ended = threading.Event()
+    text = "".join(f"{line}\r\n" for line in lines).encode()
+
+    def say() -> None:
+        while not ended.wait(_PERIOD_S):
+            with suppress(BlockingIOError):  # nobody reads: a UART drops it
+                os.write(master, text)
+
+    speaker = threading.Thread(target=say)
+    speaker.start()
+    try:
+        yield os.ttyname(slave)
+    finally:
+        ended.set()
+        speaker.join()
+        os.close(master)
+        os.close(slave)
+
+
+def build_folder(folder: Path) -> Path:
+    """Make what pytest-embedded's app and hil look at of a build: description, flasher's arguments, image."""
+    build = folder / "build"
+    build.mkdir(parents=True)
+    (build / "project_description.json").write_text('{"project_version": "v1.2", "target": "esp32"}')
+    (build / "config.env").write_text('{"IDF_VERSION": "v5.5"}')
+    (build / "flasher_args.json").write_text(
+        '{"app": {"file": "app.bin"}, "flash_files": {}, "flash_settings": {}, "extra_esptool_args": {}}'
+    )
+    (build / "app.bin").write_bytes(b"the image")
+    return build
