@@ -17,7 +17,8 @@ pytestmark = pytest.mark.slow
 
 SOURCES = PROJECT_ROOT / "firmware" / "host" / "test"
 TIMEOUT_S = 120.0
-DRIVEN = {  # by tests that tell the program what to do
+DRIVEN = {  # by tests of their own, most of which tell the program what to do
+    "test_esp_sntp",
     "test_https_driver",
     "test_lwip_flow",
     "test_mqtt_driver",
@@ -28,7 +29,6 @@ DRIVEN = {  # by tests that tell the program what to do
 PROGRAMS = sorted({path.stem for path in SOURCES.glob("test_*.c")} - DRIVEN)
 IDF = [name for name in PROGRAMS if name.startswith(("test_freertos", "test_esp", "test_trace"))]
 MARKS: Mapping[str, pytest.MarkDecorator] = {
-    "test_esp_sntp": pytest.mark.alone,  # its board asks again after 200 ms
     "test_rtos_partners": pytest.mark.needs_real_time,
     "test_rtos_ramp": pytest.mark.needs_real_time,
 }
