@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import click
@@ -12,31 +13,71 @@ from hil.base.errors import ConfigError, HilError
 from hil.base.paths import PROJECT_FILE, PROJECT_ROOT
 from hil.base.project import Project, read_project
 from hil.boards.firmware.failure import told
-from hil.cli.options import run_options
+from hil.cli.compare_suite import Suite, compare_suite, refuse_others
+from hil.cli.options import FOLDER, run_options
 from hil.cli.run import hand_over, leased
 from hil.run.base_build import Base, build_base, describe_tree, find_base, of_probes
 from hil.run.options import RunOptions
 from hil.store import ended
 
 
-@click.command("compare")
+class _WithArguments(click.Command):
+    """What follows ``--`` is pytest's."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        end = args.index("--") if "--" in args else len(args)
+        ctx.meta[_ARGUMENTS] = args[end + 1 :]
+        return super().parse_args(ctx, args[:end])
+
+
+_ARGUMENTS = "hil.compare.arguments"
+
+
+@click.command("compare", cls=_WithArguments, options_metavar="[OPTIONS] [-- PYTEST ARGUMENTS]")
 @click.argument("ref", required=False)
 @run_options("compare")
+@click.option(
+    "--pytest",
+    "suite_path",
+    metavar="PATH",
+    type=click.Path(path_type=Path, exists=True),
+    help="Compare by this pytest suite; what follows -- are pytest's arguments.",
+)
+@click.option(
+    "--base", metavar="DIR", type=FOLDER, help="With --pytest: the build to compare with, not REF's."
+)
 @click.pass_context
-def command(context: click.Context, /, *, ref: str | None, **given: Any) -> None:
-    """Build the working tree and the commit REF, measure both in turns, and judge.
+def command(
+    context: click.Context,
+    /,
+    *,
+    ref: str | None,
+    suite_path: Path | None,
+    base: Path | None,
+    **given: Any,
+) -> int | None:
+    """Build the working tree and the commit REF, measure both alternately, and judge.
 
     REF is where HEAD left the default branch (origin/HEAD, main or master) unless named. Git's index and the
     working tree stay as they are. In a project the product is compared, as its probes measure it; in a
     checkout of hil its own firmware.
+
+    With --pytest a suite of your own measures both builds: each session is a boot of the comparison.
     """
     options = RunOptions(**given, debug=bool(context.obj))
+    arguments = context.meta[_ARGUMENTS]
+    if suite_path:
+        refuse_others(context)
+        return compare_suite(options, Suite(suite_path, arguments, options.firmware, base), ref)
+    if arguments or base:
+        raise click.UsageError("--base and what follows -- are for --pytest PATH.")
     ended.begin(options.out, "hil compare")
     project = read_project(PROJECT_ROOT) if (PROJECT_ROOT / PROJECT_FILE).is_file() else None
-    base = find_base(PROJECT_ROOT, ref)
+    base_commit = find_base(PROJECT_ROOT, ref)
     images, planned = _planned(replace(options, rack=leased(options)), project)
-    click.echo(f"Comparing {describe_tree(PROJECT_ROOT)} with {base}")
-    hand_over(_built(planned, base, images, project))
+    click.echo(f"Comparing {describe_tree(PROJECT_ROOT)} with {base_commit}")
+    hand_over(_built(planned, base_commit, images, project))
+    return None
 
 
 def _planned(options: RunOptions, project: Project | None) -> tuple[tuple[Any, ...], RunOptions]:

@@ -41,7 +41,7 @@ def take(session: SuiteSession, out: Path, thresholds: Path, trigger: Trigger) -
     if not entries:
         return None
     texts, notes = limits_of(figures, thresholds)
-    directory = RunDirectory.create(out, _info(session, entries, run_id, trigger))
+    directory = RunDirectory.create(out, describe_session(session, entries, run_id, trigger))
     folder = directory.path / FOLDER
     folder.mkdir()
     for name, text in texts.items():
@@ -51,7 +51,10 @@ def take(session: SuiteSession, out: Path, thresholds: Path, trigger: Trigger) -
     return Taken(directory, notes)
 
 
-def _info(session: SuiteSession, entries: Sequence[Entry], run_id: str, trigger: Trigger) -> RunInfo:
+def describe_session(
+    session: SuiteSession, entries: Sequence[Entry], run_id: str, trigger: Trigger
+) -> RunInfo:
+    """Return what run.json holds of a session: its boards, images and cases, a boot of each."""
     boards = {board.board: board for board in session.boards}
     plan: dict[str, dict[str, int]] = {}
     for entry in entries:
@@ -65,11 +68,11 @@ def _info(session: SuiteSession, entries: Sequence[Entry], run_id: str, trigger:
         trigger=trigger,
         boards=tuple(RunBoard(id=one.board, target=target_of(one), kind=one.kind) for one in boards.values()),
         plan=plan,
-        firmware=_images(session.boards),
+        firmware=images_of(session.boards),
     )
 
 
-def _images(boards: Sequence[BoardFact]) -> dict[str, ImageInfo]:
+def images_of(boards: Sequence[BoardFact]) -> dict[str, ImageInfo]:
     """Return the images of a session by their names: target, and what their files are called."""
     found: dict[str, ImageInfo] = {}
     for board in boards:
