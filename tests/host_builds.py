@@ -7,10 +7,12 @@ What is asked for is built where anything changed, by one process at a time.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from hil.base.paths import PROJECT_ROOT
 from hil.boards.firmware.build import BUILD_ROOT, FIRMWARE_DIR, HOST_TREE, PROJECT_NAME, HostTree, locked
 from hil.boards.firmware.image import build_image_dir
+from hil.boards.firmware.product import build as product_build
 from hil.boards.firmware.revision import VERSION_FILE
 
 BUILDS = PROJECT_ROOT / "out" / "tests"
@@ -45,3 +47,8 @@ def build_variant(name: str) -> Path:
         PLAIN.build(name)
         build_image_dir(PLAIN.folder / "test" / name, folder, project=PROJECT_NAME, version=version)
     return folder
+
+
+def build_product(folder: Path, **more: Any) -> Path:
+    """Build a product as hil does; products of one host configuration share the host's objects."""
+    return product_build.build_product(folder, **{"tree_root": BUILDS, **more})

@@ -11,10 +11,10 @@ import pytest
 
 from hil.base.errors import ConfigError
 from hil.boards.firmware.build_folder import flash_files
-from hil.boards.firmware.product.build import build_product
 from hil.boards.firmware.product.kconfig import read_options
 from hil.boards.firmware.product.project import find_project
 from hil.boards.firmware.selection import description_of, same_flash
+from tests.host_builds import build_product
 
 pytestmark = pytest.mark.slow
 

@@ -11,9 +11,9 @@ import pytest
 
 from hil.base.errors import ConfigError
 from hil.base.idf_project import is_idf_project, read_cmake
-from hil.boards.firmware.product.build import build_product
 from hil.boards.firmware.product.project import IdfProject, find_project
 from tests.firmware.test_product_build import output_of
+from tests.host_builds import build_product
 
 IDF = "include($ENV{IDF_PATH}/tools/cmake/project.cmake)\n"
 HELLO = {"lib/hello/CMakeLists.txt": "idf_component_register(SRCS hello.c INCLUDE_DIRS .)\n"}

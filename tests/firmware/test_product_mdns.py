@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from hil.boards.firmware.product.build import build_product
 from hil.probe.mdns import GROUP, PORT, PTR, SRV, TXT, A, packed, read_name
+from tests.host_builds import build_product
 
 pytestmark = pytest.mark.slow
 

@@ -27,8 +27,8 @@ from paho.mqtt import client as mqtt
 from paho.mqtt.enums import CallbackAPIVersion
 
 from hil.boards.firmware import app_image
-from hil.boards.firmware.product.build import build_product
 from hil.network.broker_config import BrokerLogin, write_password_file
+from tests.host_builds import build_product
 from tests.lab import ROOT, free_ports, is_free, wait_for
 
 pytestmark = pytest.mark.slow
