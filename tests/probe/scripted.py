@@ -8,10 +8,26 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from hil.probe.console import ProductConsole
 from hil.probe.probe_file import Probe, read_probe
+from hil.session.console import Lines
 
 READY = "[ 0.1] up"
+
+
+def skip_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the clock jump by what a script sleeps."""
+    skipped, monotonic, monotonic_ns = [0.0], time.monotonic, time.monotonic_ns
+
+    def now() -> float:
+        return monotonic() + sum(skipped)
+
+    monkeypatch.setattr(time, "sleep", skipped.append)
+    monkeypatch.setattr(time, "monotonic", now)
+    monkeypatch.setattr(time, "monotonic_ns", lambda: monotonic_ns() + round(sum(skipped) * 1e9))
+    monkeypatch.setitem(Lines.__init__.__kwdefaults__, "clock", now)
 
 
 class Script:

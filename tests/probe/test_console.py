@@ -12,13 +12,18 @@ import pytest
 from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
 from hil.probe.console import PAUSE_S, Line, nearest
 from hil.probe.probe_file import Boot, Pattern, Values
-from tests.probe.scripted import Script, console_of, probe_of
+from tests.probe.scripted import Script, console_of, probe_of, skip_waiting
 
 PANIC = (
     "Guru Meditation Error: Core  0 panic'ed (LoadProhibited). Exception was unhandled.",
     "Backtrace: 0x400d1234:0x3ffb0000",
     "Rebooting...",
 )
+
+
+@pytest.fixture(autouse=True)
+def _skip_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    skip_waiting(monkeypatch)
 
 
 def test_it_is_ready_by_its_line(tmp_path: Path) -> None:
