@@ -27,7 +27,7 @@ from hil.reports.studies.estimate import (
     share_text,
     student_interval,
 )
-from hil.reports.studies.layout import lay_out
+from hil.reports.studies.layout import Figures, lay_out
 from hil.reports.studies.records import BoardRun, boots, fact, grouped, whole, word
 
 BENCH = "throughput"
@@ -172,47 +172,10 @@ def ascending(
     return dict(sorted(grouped(records, key).items()))
 
 
-@dataclass(frozen=True)
-class Step:
-    """One offered rate. ``sent_mbps`` is None where the sender's count was not recorded.
-
-    ``lost`` of ``expected`` datagrams are those of the steady intervals, as the receiver counts them;
-    ``effect`` is by how much more the loss varies than datagrams lost one by one would let it. ``host_lost``
-    of the whole tests passed the host's interface and were not read in time by its iperf.
-    """
-
-    kbps: float
-    sent_mbps: float | None
-    received: Throughput
-    lost: int
-    expected: int
-    effect: float = 1.0
-    host_lost: int = 0
-
-    @property
-    def loss_text(self) -> str:
-        if not self.expected:
-            return NONE
-        bounds = ratio_interval(self.lost, self.expected, ALPHA, self.effect)
-        return share_text(Estimate(self.expected, 1, self.lost / self.expected, bounds.low, bounds.high))
-
-
-def ramp_of(run: BoardRun, way: str) -> list[Step]:
-    """Return the rates that were offered over UDP in a direction, ascending."""
+def ramp_of(run: BoardRun, way: str) -> dict[float, list[RunRecord]]:
+    """Return the records over UDP in a direction by the rate that was offered (kbit/s), ascending."""
     records = [record for record in run.of(BENCH) if word(record, "protocol") == "udp"]
-    own = [record for record in records if direction(record) == way]
-    return [_step(kbps, found) for kbps, found in ascending(own, offered_kbps).items()]
-
-
-def _step(kbps: float, records: Sequence[RunRecord]) -> Step:
-    rates = [rate for record in records if (rate := whole_test_mbps(record, "sent"))]
-    sent = sum(rates) / len(rates) if rates else None
-    losses, counts = (_steady(records, name) for name in ("lost_count", "expected_count"))
-    expected = sum(counts)
-    lost = max(0, min(sum(losses), expected))
-    host_lost = sum(int(fact(record, "peer", "host_lost_count") or 0) for record in records)
-    effect = overdispersion(losses, counts)
-    return Step(kbps, sent, throughput_of(records), lost, expected, effect, host_lost)
+    return ascending([record for record in records if direction(record) == way], offered_kbps)
 
 
 def _steady(records: Sequence[RunRecord], column: str) -> list[int]:
@@ -225,7 +188,7 @@ def best_of(run: BoardRun, way: str, alpha: float = ALPHA) -> Estimate | None:
 
     Its bounds, each wrong with probability ``alpha`` at most, allow for its having been picked among several.
     """
-    steps = [step.received for step in ramp_of(run, way) if step.received.mean.is_bounded]
+    steps = [rates for own in ramp_of(run, way).values() if (rates := throughput_of(own)).mean.is_bounded]
     found = [received.mean_at(alpha / len(steps)) for received in steps]
     if not found:
         return None
@@ -236,18 +199,43 @@ def best_of(run: BoardRun, way: str, alpha: float = ALPHA) -> Estimate | None:
 
 def ramp_table(study: Study, run: BoardRun) -> Table | None:
     """Return the ramp of both directions; None where nothing was measured over UDP."""
-    steps = [(way, step) for way in ("RX", "TX") for step in ramp_of(run, way)]
+    steps = [(way, kbps, own) for way in ("RX", "TX") for kbps, own in ramp_of(run, way).items()]
     lines = [
-        {"direction": way, "offered_mbps": step.kbps / 1000, "sent_mbps": step.sent_mbps}
-        | {"offered": f"{number(step.kbps / 1000)}{' (own)' if step.kbps == IPERF_UDP_KBPS else ''}"}
-        | {"mean": step.received.mean, "lost": step.lost, "expected": step.expected, "loss": step.loss_text}
-        | {"host_lost": step.host_lost, "boots": step.received.boots}
-        for way, step in steps
+        {"direction": way, "offered_mbps": kbps / 1000, **_step(own)}
+        | {"offered": f"{number(kbps / 1000)}{' (own)' if kbps == IPERF_UDP_KBPS else ''}"}
+        for way, kbps, own in steps
     ]
     notes = [
-        f"{way} at {number(step.kbps / 1000)} Mbit/s: {step.host_lost:,} of the lost datagrams passed the "
-        "host's interface and its iperf was kept from reading them; they are not the link's loss."
-        for way, step in steps
-        if step.host_lost
+        f"{line['direction']} at {number(line['offered_mbps'])} Mbit/s: {line['host_lost']:,} of the lost "
+        "datagrams passed the host's interface and its iperf was kept from reading them; they are not the "
+        "link's loss."
+        for line in lines
+        if line["host_lost"]
     ]
     return lay_out(study, "ramp", lines, notes=notes)
+
+
+def _step(records: Sequence[RunRecord]) -> Figures:
+    """Return what was sent, received and lost at an offered rate.
+
+    Lost datagrams are those of the steady intervals, as the receiver counts them; their interval allows for
+    how much more the loss varies than datagrams lost one by one would let it.
+    """
+    sent = [rate for record in records if (rate := whole_test_mbps(record, "sent"))]
+    losses, counts = (_steady(records, name) for name in ("lost_count", "expected_count"))
+    expected = sum(counts)
+    lost = max(0, min(sum(losses), expected))
+    loss = NONE
+    if expected:
+        bounds = ratio_interval(lost, expected, ALPHA, overdispersion(losses, counts))
+        loss = share_text(Estimate(expected, 1, lost / expected, bounds.low, bounds.high))
+    received = throughput_of(records)
+    return {
+        "sent_mbps": sum(sent) / len(sent) if sent else None,
+        "mean": received.mean,
+        "lost": lost,
+        "expected": expected,
+        "loss": loss,
+        "host_lost": sum(int(fact(record, "peer", "host_lost_count") or 0) for record in records),
+        "boots": received.boots,
+    }

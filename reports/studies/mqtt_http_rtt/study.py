@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from hil.reports.studies.claims import (
     CONTRADICTED,
@@ -58,61 +58,36 @@ def _usual(run: BoardRun) -> list[Request]:
     return [request for request in first.undisturbed(run) if not setting(request.record)]
 
 
-@dataclass(frozen=True)
-class _Pause:
-    """The round trip after the longest pause of a case beside that after the shortest."""
-
-    name: str
-    longest_ms: int
-    none: Estimate
-    after: Estimate
-
-    @property
-    def bound_ms(self) -> float:
-        """The most that the pause may add to the median."""
-        return self.after.high - self.none.low
-
-    @property
-    def margin_ms(self) -> float:
-        return _PAUSE_MARGIN * (self.none.value or 0.0)
-
-    @property
-    def text(self) -> str:
-        if not math.isfinite(self.bound_ms):
-            return f"what {self.seconds} adds has no upper bound ({self.name})"
-        bound = number(max(self.bound_ms, 0.0))
-        return f"{self.seconds} adds {bound} ms at most to a median of {self.none.short} ms ({self.name})"
-
-    @property
-    def seconds(self) -> str:
-        return f"a pause of {self.longest_ms / 1000:g} s"
-
-
 def _pause_adds_nothing(run: BoardRun) -> Finding:
     """Bound what the longest pause adds to the median; nothing is less than a quarter of the median."""
-    compared = _pauses(run, ALPHA)
-    if not compared:
+    fair = ALPHA / max(1, len(_pauses(run, ALPHA)))
+    slower, told, small, longest_ms = [], [], [], 0
+    for name, pause_ms, none, after in _pauses(run, fair):
+        pause, most = f"a pause of {pause_ms / 1000:g} s", after.high - none.low
+        bound = f"adds {number(max(most, 0.0))} ms at most to a median of {none.short} ms"
+        told.append(
+            f"{pause} {bound} ({name})" if math.isfinite(most) else f"{pause} adds what has no bound ({name})"
+        )
+        slower += [f"after {pause} ({name})"] if above(after, none) else []
+        small.append(most < _PAUSE_MARGIN * (none.value or 0.0))
+        longest_ms = max(longest_ms, pause_ms)
+    if not told:
         return Finding(UNDECIDED, "no case was measured with and without a pause, often enough")
-    compared = _pauses(run, ALPHA / len(compared))
-    slower = [pause for pause in compared if above(pause.after, pause.none)]
     if slower:
-        told = (f"after {pause.seconds} ({pause.name})" for pause in slower)
-        return Finding(CONTRADICTED, f"provably slower {'; '.join(told)}")
-    told_of = "; ".join(pause.text for pause in compared)
-    if not all(pause.bound_ms < pause.margin_ms for pause in compared):
-        return Finding(UNDECIDED, f"{told_of}; no delay would be less than a quarter of the median")
-    longest = max(pause.longest_ms for pause in compared)
-    longer = "" if longest >= _LONGEST_PAUSE_MS else "; longer ones were not measured (--size full)"
-    return Finding(SUPPORTED, f"{told_of}: less than a quarter of it{longer}")
+        return Finding(CONTRADICTED, f"provably slower {'; '.join(slower)}")
+    if not all(small):
+        return Finding(UNDECIDED, f"{'; '.join(told)}; no delay would be less than a quarter of the median")
+    longer = "" if longest_ms >= _LONGEST_PAUSE_MS else "; longer ones were not measured (--size full)"
+    return Finding(SUPPORTED, f"{'; '.join(told)}: less than a quarter of it{longer}")
 
 
-def _pauses(run: BoardRun, alpha: float) -> list[_Pause]:
-    found = []
-    for name, pauses in parts.pause_groups(run, alpha).items():
-        none, after = pauses[min(pauses)], pauses[max(pauses)]
-        if none.value is not None and after.value is not None:
-            found.append(_Pause(name, max(pauses), none, after))
-    return found
+def _pauses(run: BoardRun, alpha: float) -> list[tuple[str, int, Estimate, Estimate]]:
+    """Return the round trip after the shortest and after the longest pause, which is in ms, of each case."""
+    groups = [
+        (name, max(found), found[min(found)], found[max(found)])
+        for name, found in parts.pause_groups(run, alpha).items()
+    ]
+    return [one for one in groups if one[2].value is not None and one[3].value is not None]
 
 
 def _cold_path(run: BoardRun) -> Finding:
