@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
 
 from hil.model import RunRecord
 from hil.reports.studies.comparison import corrected_text, published_text, table_notes
@@ -18,79 +16,46 @@ from hil.reports.studies.esp32_tcpip.rates import (
     is_plain,
     throughput_of,
 )
-from hil.reports.studies.estimate import Estimate
 from hil.reports.studies.layout import Figures, lay_out, published_table
-from hil.reports.studies.records import BoardRun, mean_fact, whole, word
+from hil.reports.studies.records import BoardRun, grouped, mean_fact, whole, word
 
 OVERHEAD_OF_BYTES = 5000
 
 
-@dataclass(frozen=True)
-class Drift:
-    """One baseline, measured several times: the mean of each turn, and how far the last lies from the first.
+def drifts_of(run: BoardRun) -> list[Figures]:
+    """Return the baselines of more than one turn: each turn's mean, and how far the last is off the first.
 
-    ``drift`` and ``spread`` are ratios of the first turn's mean, None where it cannot be told; the spread is
-    the widest interval of a turn's mean.
+    ``drift`` and ``spread``, the widest interval of a turn's mean, are ratios of the first turn's mean, None
+    where they cannot be told. A baseline that moved by more than its spread ``exceeds`` it.
     """
-
-    name: str
-    turns: Mapping[int, Estimate]
-
-    @property
-    def drift(self) -> float | None:
-        values = [turn.value for turn in self.turns.values()]
-        if len(values) < 2 or not values[0] or values[-1] is None:
-            return None
-        return values[-1] / values[0] - 1.0
-
-    @property
-    def spread(self) -> float | None:
-        first = next(iter(self.turns.values())).value
-        widths = [turn.high - turn.low for turn in self.turns.values()]
-        return max(widths) / first if first and math.isfinite(max(widths)) else None
-
-    @property
-    def exceeds(self) -> bool:
-        """The baseline moved by more than its own uncertainty while the study ran."""
-        return self.drift is not None and self.spread is not None and abs(self.drift) > self.spread
-
-
-def drifts_of(run: BoardRun) -> list[Drift]:
-    """Return the baselines that were measured in more than one turn."""
     plain = [record for record in run.of(BENCH) if is_plain(record)]
-    found: dict[tuple[str, ...], list[RunRecord]] = {}
-    for record in plain:
-        rate = whole(record, "rate_kbps")
-        words = (
-            word(record, "protocol").upper(),
-            direction(record),
-            *([f"at {rate} kbit/s"] if rate else []),
-        )
-        found.setdefault(words, []).append(record)
-    drifts = []
-    for words, records in found.items():
+    found = []
+    for name, records in grouped(plain, _baseline).items():
         turns = ascending(records, lambda record: whole(record, "turn"))
-        if len(turns) > 1:
-            estimates = {int(turn): throughput_of(own).mean for turn, own in turns.items()}
-            drifts.append(Drift(" ".join(words), estimates))
-    return drifts
+        if len(turns) < 2:
+            continue
+        means = {f"{turn:.0f}": throughput_of(own).mean for turn, own in turns.items()}
+        first, *_, last = (one.value for one in means.values())
+        widest = max(one.high - one.low for one in means.values())
+        drift = last / first - 1.0 if first and last is not None else None
+        spread = widest / first if first and math.isfinite(widest) else None
+        exceeds = drift is not None and spread is not None and abs(drift) > spread
+        line = {"label": name, "turns": {turn: one.data for turn, one in means.items()}, "drift": drift}
+        line |= {"spread": spread, "exceeds": exceeds, "moved": _signed(drift)}
+        found.append(line | {f"turn{n}": one for n, one in enumerate(means.values())})
+    return found
+
+
+def _baseline(record: RunRecord) -> str:
+    rate = whole(record, "rate_kbps")
+    name = f"{word(record, 'protocol').upper()} {direction(record)}"
+    return f"{name} at {rate} kbit/s" if rate else name
 
 
 def drift_table(study: Study, run: BoardRun) -> Table | None:
     """Return the baselines before, between and after the sweeps."""
-    drifts = drifts_of(run)
-    most = max((len(drift.turns) for drift in drifts), default=0)
-    lines = [
-        {"label": drift.name, "turns": {str(turn): found.data for turn, found in drift.turns.items()}}
-        | {f"turn{n}": found for n, found in enumerate(drift.turns.values())}
-        | {
-            "drift": drift.drift,
-            "spread": drift.spread,
-            "exceeds": drift.exceeds,
-            "moved": _signed(drift.drift),
-        }
-        for drift in drifts
-    ]
+    lines = drifts_of(run)
+    most = max((len(line["turns"]) for line in lines), default=0)
     turns = {f"turn{n}.short": f"turn {n + 1}" for n in range(most)}
     return lay_out(study, "drift", lines, more={**turns, "moved": "drift", "spread.share": "spread"})
 
@@ -101,10 +66,10 @@ def _signed(share: float | None) -> str:
 
 def drift_warnings(_study: Study, run: BoardRun) -> tuple[str, ...]:
     return tuple(
-        f"The baseline {drift.name} moved by {_signed(drift.drift)} while the study ran, more than its "
-        f"spread of {percent(drift.spread)}: a difference of that size between sizes may be the link's."
-        for drift in drifts_of(run)
-        if drift.exceeds
+        f"The baseline {line['label']} moved by {line['moved']} while the study ran, more than its spread of "
+        f"{percent(line['spread'])}: a difference of that size between sizes may be the link's."
+        for line in drifts_of(run)
+        if line["exceeds"]
     )
 
 

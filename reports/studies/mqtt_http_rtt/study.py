@@ -64,10 +64,8 @@ def _pause_adds_nothing(run: BoardRun) -> Finding:
     slower, told, small, longest_ms = [], [], [], 0
     for name, pause_ms, none, after in _pauses(run, fair):
         pause, most = f"a pause of {pause_ms / 1000:g} s", after.high - none.low
-        bound = f"adds {number(max(most, 0.0))} ms at most to a median of {none.short} ms"
-        told.append(
-            f"{pause} {bound} ({name})" if math.isfinite(most) else f"{pause} adds what has no bound ({name})"
-        )
+        bound = f"{number(max(most, 0.0))} ms at most" if math.isfinite(most) else "what has no upper bound"
+        told.append(f"{pause} adds {bound} to a median of {none.short} ms ({name})")
         slower += [f"after {pause} ({name})"] if above(after, none) else []
         small.append(most < _PAUSE_MARGIN * (none.value or 0.0))
         longest_ms = max(longest_ms, pause_ms)

@@ -6,17 +6,15 @@ A round trip is made of the packets that must cross before the echo can come, an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
-from hil.model import RunRecord
+from hil.model import RunRecord, Scalar
 from hil.reports.studies.declaration import Study
 from hil.reports.studies.document import NONE, Table, number
-from hil.reports.studies.layout import lay_out
+from hil.reports.studies.layout import Figures, lay_out
 from hil.reports.studies.mqtt_qos.claims import CHECKS, STATISTICS
 from hil.reports.studies.mqtt_qos.echoes import (
     BENCH,
-    Echoes,
     by_setting,
     others,
 )
@@ -49,69 +47,39 @@ _SWITCHES = ("nodelay", "broker_nodelay", "echo_nodelay")
 _FAR_US = 1000  # a delay that what hosts take cannot hide
 
 
-def expected_ms(qos: int, delay_us: int) -> float:
-    """Return what the crossings take at a delay of one way, in ms."""
-    return len(CROSSINGS[qos]) * delay_us / 1000
-
-
 def delayed(run: BoardRun) -> list[RunRecord]:
     """Return the records with a delay that the case set, and no other impairment."""
     found = [record for record in run.of(BENCH) if not others(record, "delay_us", "air", *_SWITCHES)]
     return [record for record in found if whole(record, "delay_us") >= _FAR_US]
 
 
-@dataclass(frozen=True)
-class Path:
-    """Messages of one QoS, delay and setting of TCP_NODELAY."""
-
-    qos: int
-    delay_us: int
-    switches: tuple[int, ...]
-    echoes: Echoes
-
-    @property
-    def expected_ms(self) -> float:
-        return expected_ms(self.qos, self.delay_us)
-
-    @property
-    def difference_ms(self) -> float | None:
-        """What the median takes beyond what must cross."""
-        value = self.echoes.round_trip().value
-        return None if value is None else value - self.expected_ms
-
-    @property
-    def named(self) -> str:
-        """Say where TCP_NODELAY is set."""
-        ends = ("board", "broker", "echo")
-        at = [end for end, switch in zip(ends, self.switches, strict=True) if switch]
-        return "all" if len(at) == len(ends) else ", ".join(at) or "none"
-
-
-def paths(run: BoardRun) -> list[Path]:
-    """Return the paths that were measured, by QoS."""
-    found = by_setting(delayed(run), "qos", "delay_us", *_SWITCHES)
-    return [
-        Path(int(str(qos)), int(str(delay)), tuple(int(str(one)) for one in switches), echoes)
-        for (qos, delay, *switches), echoes in found.items()
-    ]
-
-
 def path_table(study: Study, run: BoardRun) -> Table | None:
     """Return what is expected, what the capture shows of waiting, and what was measured, in ms."""
-    lines = []
-    for path in paths(run):
-        down, longest = path.echoes.fact(_DOWN.format("p50")), path.echoes.most(_DOWN.format("max"))
-        at_echo, crossings = path.echoes.most("broker_out_ack_delay_max_us"), len(CROSSINGS[path.qos])
+    lines: list[Figures] = []
+    found = by_setting(delayed(run), "qos", "delay_us", *_SWITCHES)
+    for (level, delay, *switches), own in found.items():
+        qos, delay_us = int(str(level)), int(str(delay))
+        down, longest = own.fact(_DOWN.format("p50")), own.most(_DOWN.format("max"))
+        at_echo, crossings = own.most("broker_out_ack_delay_max_us"), len(CROSSINGS[qos])
+        took, expected_ms = own.round_trip(), crossings * delay_us / 1000
+        beyond_ms = None if took.value is None else took.value - expected_ms
         lines.append(
-            {"label": f"QoS {path.qos}", "qos": path.qos, "nodelay_at": path.named, "delay_us": path.delay_us}
-            | {"crossings": crossings, "round_trips": f"{crossings / 2:g}", "expected_ms": path.expected_ms}
-            | {"waits": " / ".join(map(_ms, (down, longest, at_echo))), "p50": path.echoes.round_trip()}
-            | {"difference_ms": path.difference_ms, "ack_delay_down_p50_us": down}
-            | {"ack_delay_down_max_us": longest, "ack_delay_echo_max_us": at_echo, "n": path.echoes.n}
+            {"label": f"QoS {qos}", "qos": qos, "nodelay_at": _where_set(switches), "delay_us": delay_us}
+            | {"crossings": crossings, "round_trips": f"{crossings / 2:g}", "expected_ms": expected_ms}
+            | {"waits": " / ".join(map(_ms, (down, longest, at_echo))), "p50": took, "n": own.n}
+            | {"difference_ms": beyond_ms, "ack_delay_down_p50_us": down}
+            | {"ack_delay_down_max_us": longest, "ack_delay_echo_max_us": at_echo}
         )
-    delays = " or ".join(number(us / 1000) for us in sorted({path.delay_us for path in paths(run)}))
+    delays = " or ".join(number(us / 1000) for us in sorted({line["delay_us"] for line in lines}))
     steps = "; ".join(f"QoS {qos}: {', '.join(steps)}" for qos, steps in CROSSINGS.items())
     return lay_out(study, "path", lines, delays=delays, steps=steps)
+
+
+def _where_set(switches: Sequence[Scalar]) -> str:
+    """Say where TCP_NODELAY is set."""
+    ends = ("board", "broker", "echo")
+    at = [end for end, switch in zip(ends, switches, strict=True) if int(str(switch))]
+    return "all" if len(at) == len(ends) else ", ".join(at) or "none"
 
 
 _DOWN = "ap_down_ack_delay_{}_us"
