@@ -366,6 +366,7 @@ def test_a_chart_is_of_the_figures_that_the_file_names() -> None:
     assert all(low is not None and high is not None and low < y < high for _, y, low, high in ours.points)
     assert published.points[:2] == ((160, 8.65, None, None), (360, 18.58, None, None))
     assert table(document(sizes[:1]), "segment-send").picture is None
+    assert table(document([steady(20.0), steady(19.0, role="server")]), "baseline").picture is None
     steps = [(role, kbps) for role in ("client", "server") for kbps in (5000, 40000)]
     offered = [steady(kbps / 1000, protocol="udp", role=role, rate_kbps=kbps) for role, kbps in steps]
     drawn = table(document(offered), "ramp").picture

@@ -71,4 +71,4 @@ def _swept(published: Published, size: int | None) -> Row:
 def _size_of(row: Row) -> int | None:
     case = row.ours.case if row.ours else {}
     sizes = [case.get(key, (None,))[0] for key in ("peer_mss_bytes", "peer_window_bytes")]
-    return next((size for size in sizes if isinstance(size, int)), None)
+    return next((size for size in sizes if isinstance(size, int) and size), None)
