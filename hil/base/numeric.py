@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""numpy, scipy.special and scipy.optimize, each imported when something of it is first used.
+"""numpy, imported when something of it is first used.
 
-They are a third of a command's start, which a usage error or `--help` need not wait for.
+It is a third of a command's start, which a usage error or `--help` need not wait for.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
-    import scipy.optimize as optimize
-    import scipy.special as special
 else:
 
     class _Deferred(ModuleType):
@@ -24,6 +22,6 @@ else:
             setattr(self, name, value)
             return value
 
-    np, optimize, special = map(_Deferred, ("numpy", "scipy.optimize", "scipy.special"))
+    np = _Deferred("numpy")
 
-__all__ = ["np", "optimize", "special"]
+__all__ = ["np"]

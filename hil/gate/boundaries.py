@@ -12,7 +12,8 @@ from __future__ import annotations
 import functools
 import math
 
-from hil.base.numeric import np, optimize, special
+from hil.base import special
+from hil.base.numeric import np
 from hil.model import Looks
 
 _GRID = 16  # J & T's r: 6 r - 1 points, and those halfway between
@@ -72,11 +73,12 @@ def _solve(points: np.ndarray, masses: np.ndarray, root: float, step: float, sha
     """Return the z at this look that is exceeded with probability ``share`` by those that went on."""
 
     def excess(z: float) -> float:
-        return float(masses @ special.ndtr((points - z * root) / step)) - share
+        beyond = [special.ndtr(place) for place in ((points - z * root) / step).tolist()]
+        return float(masses @ np.array(beyond)) - share
 
     if excess(_HIGHEST) >= 0.0:
         return _HIGHEST
-    return float(optimize.brentq(excess, -_HIGHEST, _HIGHEST, xtol=1e-9))
+    return special.root(excess, -_HIGHEST, _HIGHEST, near=1e-9)
 
 
 def go_on(

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from hil.base.numeric import special
+from hil.base import special
 from hil.gate.decision import Design, Effect, Evidence, Seen, decide
 
 _HIGHEST_Z = 37.0
@@ -165,7 +165,7 @@ class _Both:
         if not own > 0:
             return -_HIGHEST_Z
         above = special.betainc(own / self.dispersion, others / self.dispersion + 1.0, min(max(chance, 0), 1))
-        return min(max(-float(special.ndtri(above)), -_HIGHEST_Z), _HIGHEST_Z)
+        return min(max(-special.ndtri(above), -_HIGHEST_Z), _HIGHEST_Z)
 
     def within(self, tolerance: float) -> float:
         """Return how many errors, as they would be at the tolerance, the difference lies below it."""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from hil.base.numeric import special
+from hil.base import special
 from hil.gate import boundaries
 from hil.model import Looks
 
@@ -148,7 +148,7 @@ def _bound(evidence: Evidence, tolerance: float, below: float) -> float:
 
 
 def _p_of(z: float, freedom: float) -> float:
-    return math.nan if math.isnan(z) else min(1.0, 2.0 * float(special.stdtr(max(freedom, 1.0), -z)))
+    return math.nan if math.isnan(z) else min(1.0, 2.0 * special.stdtr(max(freedom, 1.0), -z))
 
 
 def excluded_share(boots: int) -> float:
@@ -158,11 +158,11 @@ def excluded_share(boots: int) -> float:
 
 def student(boundary: float, freedom: float) -> float:
     """Return what Student's t exceeds as rarely as a normal z exceeds ``boundary``."""
-    return -float(special.stdtrit(max(freedom, 1.0), special.ndtr(-boundary)))
+    return -special.stdtrit(max(freedom, 1.0), special.ndtr(-boundary))
 
 
 def z_of(level: float) -> float:
-    return -float(special.ndtri(level))
+    return -special.ndtri(level)
 
 
 def _apart(effects: Sequence[Effect], tolerance: float, boundary: float) -> int:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeVar
 
-from hil.base.numeric import special
+from hil.base import special
 from hil.model import RunRecord
 
 
@@ -140,7 +140,7 @@ def take_back(checks: Mapping[str, Check], candidates: Mapping[str, Sequence[int
     """
     mine = {board: check.of_device & set(candidates.get(board, ())) for board, check in checks.items()}
     of_all, own = sum(len(check.of_device) for check in checks.values()), sum(map(len, mine.values()))
-    if not own or not float(special.betainc(own, of_all - own + 1, 0.5)) < _CHANCE:
+    if not own or not special.betainc(own, of_all - own + 1, 0.5) < _CHANCE:
         return dict(checks)
     words = f"{own} of the candidate's boots had other surroundings, {of_all - own} of the other's"
     return {

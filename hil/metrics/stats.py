@@ -25,13 +25,15 @@ three times as often where rows are that dependent.
 
 from __future__ import annotations
 
+import bisect
 import functools
 import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hil.base.numeric import np, special
+from hil.base import special
+from hil.base.numeric import np
 
 TAIL_SHARE = 0.05
 EPISODE_US = 500_000
@@ -154,7 +156,8 @@ def _last_proven(
     effects = _design_effects(beyond, done_us, chance)
     hits, samples = beyond.sum(axis=1) / effects, beyond.shape[1] / effects
     # P(X >= hits) of the binomial, continued to fractions by the incomplete beta function
-    holds = (effects == 1.0) | (special.betainc(hits, samples - hits + 1.0, chance) <= alpha)
+    by_chance = [special.betainc(own, of - own + 1.0, chance) for own, of in zip(hits, samples, strict=True)]
+    holds = (effects == 1.0) | (np.array(by_chance) <= alpha)
     proven = len(bounds) if holds.all() else int(np.argmin(holds))
     return float(bounds[proven - 1]) if proven else None
 
@@ -162,13 +165,17 @@ def _last_proven(
 @functools.lru_cache(maxsize=1024)  # boards and metrics have equally many samples
 def quantile_ranks(samples: int, share: float, alpha: float) -> tuple[int, int]:
     """Return the ranks (from 1) of the bounds; 0 or ``samples + 1`` where there is no bound."""
-    ranks = np.arange(1, samples + 1)
+    ranks = range(1, samples + 1)
+
     # the binomial's tails by the incomplete beta function: fewer than a rank's samples below, or that many
-    below = special.betaincc(ranks, samples - ranks + 1.0, share)
-    at_or_above = special.betainc(ranks, samples - ranks + 1.0, share)
-    low = int(ranks[below <= alpha].max(initial=0))
-    high = int(ranks[at_or_above <= alpha].min(initial=samples + 1))
-    return low, high
+    def below(rank: int) -> float:
+        return special.betaincc(rank, samples - rank + 1.0, share)
+
+    def at_or_above(rank: int) -> float:
+        return special.betainc(rank, samples - rank + 1.0, share)
+
+    low = bisect.bisect_right(ranks, alpha, key=below)
+    return low, 1 + bisect.bisect_left(ranks, -alpha, key=lambda rank: -at_or_above(rank))
 
 
 def fewest_samples(share: float, alpha: float) -> int:
@@ -183,8 +190,8 @@ def ratio_interval(hits: int, samples: int, alpha: float, effect: float = 1.0) -
     none is possible, none is seen.
     """
     seen, of = hits / effect, samples / effect
-    low = 0.0 if hits == 0 else float(special.betaincinv(seen, of - seen + 1.0, alpha))
-    high = 1.0 if hits == samples else float(special.betainccinv(seen + 1.0, of - seen, alpha))
+    low = 0.0 if hits == 0 else special.betaincinv(seen, of - seen + 1.0, alpha)
+    high = 1.0 if hits == samples else special.betainccinv(seen + 1.0, of - seen, alpha)
     return Interval(low, high)
 
 
@@ -297,7 +304,7 @@ def _student_interval(data: np.ndarray, alpha: float) -> Interval:
     batches = np.array_split(data, batch_count(len(data)))
     means = np.array([batch.mean() for batch in batches])
     error = math.sqrt(means.var(ddof=1) / len(means) * _neighbours(data, len(data) / len(means)))
-    reach = -float(special.stdtrit(len(means) - 1, alpha)) * error
+    reach = -special.stdtrit(len(means) - 1, alpha) * error
     centre = math.fsum(data) / len(data)
     return Interval(centre - reach, centre + reach)
 

@@ -14,7 +14,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hil.base.numeric import np, special
+from hil.base import special
+from hil.base.numeric import np
 from hil.metrics.stats import (
     Interval,
     mean,
@@ -125,7 +126,7 @@ def student_interval(values: Sequence[float], alpha: float) -> Interval:
         return Interval(-math.inf, math.inf)
     freedom = len(values) - 1
     error = float(np.std(values, ddof=1)) / math.sqrt(len(values))
-    reach = -float(special.stdtrit(freedom, alpha)) * error
+    reach = -special.stdtrit(freedom, alpha) * error
     return Interval(mean(values) - reach, mean(values) + reach)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hil.base.numeric import special
+from hil.base import special
 from hil.history.nightly.event_lines import open_changes
 from hil.history.nightly.events import Event
 from hil.history.nightly.nights import COUNTED
@@ -124,7 +124,7 @@ def _exp(log: float) -> float:
 
 @functools.cache
 def _student(freedom: int) -> float:
-    return float(special.stdtrit(freedom, 1 - _ALPHA / 2))
+    return special.stdtrit(freedom, 1 - _ALPHA / 2)
 
 
 def level_at(levels: Sequence[Level], position: int) -> tuple[Level | None, Level | None]:

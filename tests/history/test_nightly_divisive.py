@@ -94,13 +94,16 @@ def test_a_list_and_an_array_give_the_same() -> None:
     assert find_steps(long.tolist()) == find_steps(tuple(long)) == [70]
 
 
-def test_without_otava_the_way_to_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An installed package works without Otava; who asks for the steps of nights is told how to get it."""
-    for name in [name for name in sys.modules if name.partition(".")[0] == "otava"]:
+@pytest.mark.parametrize(("module", "package"), [("otava", "apache-otava"), ("scipy", "scipy")])
+def test_without_otava_the_way_to_it_is_named(
+    monkeypatch: pytest.MonkeyPatch, module: str, package: str
+) -> None:
+    """An installed package works without Otava and SciPy; who asks for steps is told how to get them."""
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("otava", module)]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.delitem(sys.modules, "hil.history.nightly.splitting", raising=False)
-    monkeypatch.setitem(sys.modules, "otava", None)
+    monkeypatch.setitem(sys.modules, module, None)
     assert find_steps([0.0, 0.0]) == []
-    with pytest.raises(ConfigError, match="apache-otava is not installed") as caught:
+    with pytest.raises(ConfigError, match=f"{package} is not installed") as caught:
         find_steps([0.0, 0.0, 1.0, 1.0])
     assert "pip install --no-deps" in caught.value.next_step

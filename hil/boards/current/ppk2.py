@@ -16,6 +16,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Self
 
 import serial
@@ -90,9 +91,6 @@ class Ppk2Decoder:
     """Turns the bytes of a stream into µA. ``voltage_mv`` is what the board gets, which some of it leaks."""
 
     def __init__(self, calibration: Calibration, voltage_mv: int) -> None:
-        from scipy.signal import lfilter  # half a second, which only a rack with such a meter waits for
-
-        self._filter = lfilter
         self._factors = calibration.factors
         self._volts = voltage_mv / 1000
         self.restart()
@@ -161,8 +159,8 @@ class Ppk2Decoder:
         entering = amps[enters]
         if before is None:
             before = float(entering[0]) if len(entering) else float(amps[0])
-        states, _ = self._filter([alpha], [1.0, alpha - 1.0], entering, zi=np.array([(1 - alpha) * before]))
-        all_states = np.concatenate([[before], states])
+        states = accumulate(entering.tolist(), lambda old, new: old + alpha * (new - old), initial=before)
+        all_states = np.fromiter(states, np.float64, len(entering) + 1)
         self._averages[which] = float(all_states[-1])
         averages: NDArray[np.float64] = all_states[np.cumsum(enters)]
         return averages

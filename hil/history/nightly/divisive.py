@@ -16,12 +16,14 @@ One series of ratios from nights beside several reference firmwares, of which ea
 from __future__ import annotations
 
 import math
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hil.base import special
 from hil.base.errors import ConfigError
-from hil.base.numeric import np, special
+from hil.base.numeric import np
 from hil.history.nightly.nights import Night
 
 P_VALUE = 1e-4
@@ -34,12 +36,18 @@ FEWEST_NIGHTS = 2 * NIGHTS_MIN  # in which a step can be found
 NEAR = 3
 LIKELIHOOD = 3.0  # in units of the logarithm: half of the 0.95 quantile of chi-squared for two parameters
 
+_PACKAGES = {"otava": "apache-otava", "scipy": "scipy"}
+# the extra `nights` of the package
+INSTALL = shlex.join(
+    [sys.executable, "-m", "pip", "install", "--no-deps", "apache-otava>=0.8,<0.9", "scipy>=1.15,<2"]
+)
+
 
 def find_steps(logs: Sequence[float]) -> list[int]:
     """Return the indices at which another level begins, of finite values on a log scale, in order of time.
 
-    Raises ConfigError where Otava is not installed: pip would bring its cloud clients, and other numpy and
-    ruamel.yaml, with it.
+    Raises ConfigError where Otava or SciPy, which it needs, is not installed: pip would bring Otava's cloud
+    clients, and other numpy and ruamel.yaml, with it.
     """
     if len(logs) < FEWEST_NIGHTS:
         return []
@@ -47,11 +55,12 @@ def find_steps(logs: Sequence[float]) -> list[int]:
     try:
         from hil.history.nightly.splitting import split
     except ModuleNotFoundError as error:
-        if not str(error.name).startswith("otava"):
+        package = _PACKAGES.get(str(error.name).partition(".")[0])
+        if not package:
             raise
         raise ConfigError(
-            "the steps of a series of nights cannot be found: apache-otava is not installed.",
-            next_step=f"{sys.executable} -m pip install --no-deps 'apache-otava>=0.8,<0.9'",
+            f"the steps of a series of nights cannot be found: {package} is not installed.",
+            next_step=INSTALL,
         ) from error
     steps = split(values)
     while steps:  # the weakest goes first, as its neighbours' parts grow by it
@@ -82,7 +91,7 @@ def interval(before: np.ndarray, after: np.ndarray, alpha: float = 0.05) -> tupl
     freedom = len(before) + len(after) - 2
     squares = _squares(before) + _squares(after)
     error = math.sqrt(squares / max(freedom, 1) * (1 / len(before) + 1 / len(after)))
-    half = -float(special.stdtrit(max(freedom, 1), alpha / 2)) * error
+    half = -special.stdtrit(max(freedom, 1), alpha / 2) * error
     return difference, difference - half, difference + half
 
 

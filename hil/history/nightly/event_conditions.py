@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal
 
-from hil.base.numeric import np, special
+from hil.base import special
+from hil.base.numeric import np
 from hil.history.nightly.divisive import (
     chain,
     loss_at,
@@ -165,7 +166,7 @@ class Straying:
         What chance makes each of them lose is about exponential, so their sum has a gamma distribution.
         """
         losses = self.board_losses(findings, night)
-        return sum(losses) <= float(special.gammainccinv(len(losses), math.exp(-STRAY_LOSS)))
+        return sum(losses) <= special.gammainccinv(len(losses), math.exp(-STRAY_LOSS))
 
     def allows_together(self, findings: Iterable[Finding], night: datetime.date) -> bool:
         """Say the same of boards that share what makes them stray: each by itself must allow it."""

@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hil.base import special
 from hil.base.git import bisect_command
-from hil.base.numeric import special
 from hil.history.nightly import event_words
 from hil.history.nightly.event_conditions import MINORITY, EventCause, Group, all_conditions, split
 from hil.history.nightly.event_groups import groups_of
@@ -41,7 +41,7 @@ def _log_p(group: Group) -> float:
     own = [min(map(_log_p_of, part)) for part in boards]
     if group.cause != "firmware":
         return min(own)
-    p = float(special.chdtrc(2 * len(own), -2.0 * sum(own)))
+    p = special.chdtrc(2 * len(own), -2.0 * sum(own))
     return math.log(p) if p else -math.inf
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from hil.base.numeric import special
+from hil.base import special
 from hil.metrics.stats import Interval
 from hil.model import RunRecord
 from hil.network.ledger.files import LedgerCounts, counts_of, total_of
@@ -99,8 +99,8 @@ def gaps_a_minute(records: Sequence[RunRecord], alpha: float = ALPHA) -> Estimat
 
 def poisson_interval(count: int, alpha: float) -> Interval:
     """Bound the mean of a number that was counted once (Garwood), each side at ``alpha``."""
-    low = float(special.gammaincinv(count, alpha)) if count else 0.0
-    return Interval(low, float(special.gammainccinv(count + 1, alpha)))
+    low = special.gammaincinv(count, alpha) if count else 0.0
+    return Interval(low, special.gammainccinv(count + 1, alpha))
 
 
 def gapless(records: Iterable[RunRecord]) -> tuple[RunRecord, ...]:
