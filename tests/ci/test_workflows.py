@@ -259,7 +259,7 @@ def test_racks_neither_compile_nor_lose_their_place() -> None:
             commands = [step.get("run", "") for step in job["steps"]]
             assert not any("hil build" in command for command in commands)
             prepared = [step.get("with", {}) for step in job["steps"]]
-            assert any(one.get("purpose") == "rack" for one in prepared)
+            assert any(one.get("purpose") == "report" for one in prepared)
 
 
 def test_each_workflow_with_a_racks_job_is_one_that_a_group_admits() -> None:

