@@ -405,6 +405,75 @@ def test_what_the_host_lacks_is_told_before_anything_is_built(
     assert "pump at 42 of 100 Hz" in output_of(folder)
 
 
+INITIALISED = """\
+#include "driver/i2c_master.h"
+#include "esp_timer.h"
+#include "pump.h"
+
+static i2c_master_bus_handle_t s_bus = NULL;
+
+int pump_speed(void) {
+    i2c_master_bus_config_t config = {
+        .i2c_port = I2C_NUM_0,
+        .flags.enable_internal_pullup = 1,
+        .on_done = pump_speed,
+        .name = "pump",
+        .deep = {
+            .level = 2,
+        },
+    };
+    config.scl_io_num = 3;
+    return i2c_new_master_bus(&config, &s_bus) == 0 ? config.scl_io_num + config.deep.level : -1;
+}
+"""
+
+
+def test_stubs_of_a_structure_that_is_initialised_build(
+    product: Path, build_root: Path, tmp_path: Path
+) -> None:
+    """Its members are listed, each with its place, and the stub has them: numbers, pointers, structures.
+
+    Where stubs were written, the next step is to add them, and no longer to write them.
+    """
+    (product / "components/pump/pump.c").write_text(INITIALISED)
+    said: list[str] = []
+    stubs = tmp_path / "stubs"
+    with pytest.raises(ConfigError) as caught:
+        build_product(product, say=said.append, stubs=stubs, build_root=build_root)
+    at = "at components/pump/pump.c"
+    members = [line.strip() for line in caught.value.sentence.splitlines() if "member " in line]
+    assert members == [
+        f"member i2c_master_bus_config_t.i2c_port, {at}:9",
+        f"member i2c_master_bus_config_t.flags, {at}:10",
+        f"member i2c_master_bus_config_t.on_done, {at}:11",
+        f"member i2c_master_bus_config_t.name, {at}:12",
+        f"member i2c_master_bus_config_t.deep, {at}:13",
+        f"member i2c_master_bus_config_t.scl_io_num, {at}:17",
+        f"member flags.enable_internal_pullup, {at}:10",
+        f"member deep.level, {at}:14",
+    ]
+    assert "--stubs" not in caught.value.next_step
+    add = f"set(EXTRA_COMPONENT_DIRS {stubs})"
+    assert add in caught.value.next_step
+    assert "EXTRA_COMPONENT_DIRS" not in "".join(said)
+    cmake = product / "CMakeLists.txt"
+    cmake.write_text(f"{add}\n{cmake.read_text()}")
+    assert "pump at 5 of 100 Hz" in output_of(
+        build_product(product, say=lambda _: None, build_root=build_root)
+    )
+
+
+def test_a_member_that_the_hosts_structure_lacks_is_told(product: Path, build_root: Path) -> None:
+    """A structure of ESP-IDF that is here without it: no stub can add it."""
+    source = '#include "esp_timer.h"\n#include "pump.h"\nint pump_speed(void) {\n'
+    source += "    esp_timer_create_args_t args = {.of_a_chip = 3};\n    return args.name ? 1 : 2;\n}\n"
+    (product / "components/pump/pump.c").write_text(source)
+    with pytest.raises(ConfigError) as caught:
+        build_product(product, say=lambda _: None, build_root=build_root)
+    assert "member esp_timer_create_args_t.of_a_chip, at components/pump/pump.c:4" in caught.value.sentence
+    assert "--stubs" not in caught.value.next_step
+
+
 def test_stubs_are_not_written_over_something(product: Path, build_root: Path, tmp_path: Path) -> None:
     """What somebody filled in stays."""
     (product / "components/pump/pump.c").write_text(SENSOR)

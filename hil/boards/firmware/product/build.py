@@ -123,12 +123,22 @@ def _check_needs(needs: Needs, project: IdfProject, stubs: Path | None, say: Say
         return
     if stubs:
         write_stubs(needs, stubs)
-        say(f"Wrote stubs for {len(needs.calls)} calls to {stubs}; add it to EXTRA_COMPONENT_DIRS")
+        say(f"Wrote stubs for {len(needs.calls)} calls to {stubs}")
     missing = "".join(f"\n  {line}" for line in needs.told(project.folder))
     raise RefusedSourcesError(
-        f"{project.name} needs what the host has not:{missing}",
-        next_step="hil build -C … --stubs DIR writes a component that answers these calls, to be filled in.",
+        f"{project.name} needs what the host has not:{missing}", next_step=_next_step(needs, stubs)
     )
+
+
+def _next_step(needs: Needs, stubs: Path | None) -> str:
+    if stubs:
+        return (
+            f"add the stubs to the project's CMakeLists.txt, before its project(): "
+            f"set(EXTRA_COMPONENT_DIRS {stubs.resolve()}); then build again."
+        )
+    if needs.members and not (needs.headers or needs.calls or needs.types or needs.names):
+        return "leave these members out where the host builds it, or measure on a chip."
+    return "hil build -C … --stubs DIR writes a component that answers these calls, to be filled in."
 
 
 def partitions_csv(project: IdfProject, options: Options, say: Say) -> Path:

@@ -25,7 +25,7 @@ def write_stubs(needs: Needs, folder: Path) -> list[Path]:
         raise ConfigError(f"{folder} is not empty.", next_step="name a new folder for the stubs.")
     headers = list(needs.headers) or ["host_stubs.h"]
     files = {f"include/{name}": '#pragma once\n#include "host_stubs_all.h"\n' for name in headers}
-    files["include/host_stubs_all.h"] = _declarations(needs)
+    files["include/host_stubs_all.h"] = f"#pragma once\n{_HEAD}{needs.declared()}"
     files["answers.h"] = _answers(needs)
     files["host_stubs.c"] = _definitions(needs)
     files["CMakeLists.txt"] = 'idf_component_register(SRCS "host_stubs.c" INCLUDE_DIRS "include")\n'
@@ -36,17 +36,6 @@ def write_stubs(needs: Needs, folder: Path) -> list[Path]:
         path.write_text(text, encoding="utf-8")
         written.append(path)
     return written
-
-
-def _declarations(needs: Needs) -> str:
-    lines = ["#pragma once", _HEAD.rstrip(), "#include <stdint.h>"]
-    lines += [f"typedef void *{name}; /* or the structure that it is */" for name in needs.types]
-    if needs.names:
-        lines.append(f"enum {{ {', '.join(needs.names)} }}; /* with their values, where they matter */")
-    lines += ["#ifdef __cplusplus", 'extern "C" {', "#define ANY ...", "#else", "#define ANY", "#endif"]
-    lines += [f"int {name}(ANY); /* any arguments */" for name in needs.calls]
-    lines += ["#undef ANY", "#ifdef __cplusplus", "}", "#endif"]
-    return "\n".join(lines) + "\n"
 
 
 def _answers(needs: Needs) -> str:
