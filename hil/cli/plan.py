@@ -12,7 +12,7 @@ import click
 from hil.boards.rack import load_rack
 from hil.cli.options import run_options
 from hil.model import short_case
-from hil.run.campaign import DEFAULT_BUDGET_MIN
+from hil.run.campaign import BENCH_FOLDERS, DEFAULT_BUDGET_MIN, bench_stems, read_probes
 from hil.run.plan import Plan, make_plan
 from hil.run.plan.comparing import cases_of, compared, limited_alone, may_anything_block, with_looks
 from hil.run.plan.looks import describe, pace_of
@@ -24,7 +24,8 @@ from hil.thresholds import Thresholds, load_project
 def command(rack: Path, suite: str, boards: tuple[str, ...], thresholds: Path) -> None:
     """List boards, boots and cases, and when a comparison with a base is judged."""
     benches = load_project(thresholds)
-    plan = make_plan(load_rack(rack), benches, selection=suite, board_ids=boards)
+    probes = read_probes(bench_stems(BENCH_FOLDERS), benches)
+    plan = make_plan(load_rack(rack), benches, selection=suite, board_ids=boards, probes=frozenset(probes))
     for line in (*lines(plan, benches), *looks_of(plan, benches)):
         click.echo(line)
 

@@ -121,14 +121,15 @@ def read_campaign(options: RunOptions) -> Campaign:
 def read_probes(stems: Sequence[str], thresholds: Mapping[str, Thresholds]) -> dict[str, Probe]:
     """Return the project's probes by stem: benches that measure its own firmware.
 
-    Raises ConfigError: one is wrong, has no test file, or is none of a project's.
+    Raises ConfigError: one is wrong, lacks its test or its thresholds, or is none of a project's.
     """
     probes = find_probes(BENCH_FOLDERS)
     for stem, probe in probes.items():
-        if stem not in stems:
+        files = {f"test_{stem}.py beside it": stem in stems, f"thresholds/{stem}.yaml": stem in thresholds}
+        if missing := [name for name, there in files.items() if not there]:
             raise ConfigError(
-                f"{probe.path}: there is no test_{stem}.py beside it.",
-                next_step="write one: it says what the rows must keep.",
+                f"{probe.path}: there is no {' and no '.join(missing)}, so nothing of it is measured.",
+                next_step="write what is missing; `hil init` in a project writes an example of each file.",
             )
         for cases in thresholds[stem].suites.values():
             for case in cases:

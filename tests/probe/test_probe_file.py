@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from hil.base.errors import ConfigError
+from hil.base.errors import ConfigError, ExitCode
+from hil.base.paths import TOOL_BENCHES
 from hil.probe.probe_file import Arrivals, Between, Field, Request, check_parameters, find_probes
+from tests.in_process import hil
 from tests.probe.scripted import probe_of
 
 
@@ -61,3 +63,24 @@ def test_a_missing_parameter_is_told_before_anything_is_measured(tmp_path: Path)
     check_parameters(probe, {"count": 1, "interval_us": 1, "timeout_ms": 1}, "it.yaml")
     with pytest.raises(ConfigError, match=r"it\.yaml: it\.probe\.yaml needs the parameter 'interval_us'"):
         check_parameters(probe, {"count": 1, "timeout_ms": 1}, "it.yaml")
+
+
+@pytest.mark.parametrize(
+    ("there", "missing"),
+    [
+        ((), "there is no test_lone.py beside it and no thresholds/lone.yaml"),
+        (("test_lone.py",), "there is no thresholds/lone.yaml"),
+    ],
+)
+def test_a_probe_that_nothing_goes_with_is_told_before_a_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: tuple[str, ...], missing: str
+) -> None:
+    """`hil plan` names all that a lone probe lacks, as `hil run` does, and lists no other bench instead."""
+    for module in ("hil.cli.plan", "hil.run.campaign"):
+        monkeypatch.setattr(f"{module}.BENCH_FOLDERS", (TOOL_BENCHES, tmp_path))
+    (tmp_path / "lone.probe.yaml").write_text("schema: 1\nready: {pattern: up}\nboot: {to: up}\n")
+    for name in there:
+        (tmp_path / name).touch()
+    done = hil("plan", "--suite", "first")
+    assert done.returncode == ExitCode.CONFIG
+    assert f"{tmp_path / 'lone.probe.yaml'}: {missing}, so nothing of it is measured." in done.stdout
