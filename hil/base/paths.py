@@ -28,12 +28,12 @@ PROJECT_FILE = "hil.toml"
 def find_project(start: Path, checkout: Path | None = CHECKOUT) -> Path:
     """Return the project that ``start`` is in: the nearest folder upwards that holds hil.toml.
 
-    Where there is none: the checkout that the tool runs from; else the top of the git checkout, else
-    ``start``.
+    Where there is none: the checkout that the tool runs from, where ``start`` is in it; else the top of the
+    git checkout that ``start`` is in, else ``start``. So a checkout writes nothing into itself for others.
     """
     upwards = (start, *start.parents)
     marked = [folder for folder in upwards if (folder / PROJECT_FILE).is_file()]
-    if marked or checkout:
+    if marked or (checkout and checkout in upwards):
         return marked[0] if marked else checkout or start
     return next((folder for folder in upwards if (folder / ".git").exists()), start)
 

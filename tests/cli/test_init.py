@@ -220,13 +220,17 @@ def test_a_wrong_project_file_is_named(tmp_path: Path, text: str, said: str) -> 
 
 
 def test_the_project_is_the_nearest_that_is_marked(tmp_path: Path) -> None:
-    """hil.toml upwards, before the tool's checkout; without one that, git's top folder, or here."""
+    """hil.toml upwards, before the tool's checkout; without it git's top folder, or here.
+
+    The checkout is the project of those who work in it, and of nobody else.
+    """
     inner = tmp_path / "a" / "b" / "c"
     inner.mkdir(parents=True)
     checkout = tmp_path / "tool"
     assert find_project(inner, None) == inner
     (tmp_path / "a" / ".git").mkdir()
     assert find_project(inner, None) == tmp_path / "a"
-    assert find_project(inner, checkout) == checkout
+    assert find_project(inner, checkout) == tmp_path / "a"
+    assert find_project(checkout / "docs", checkout) == checkout
     (tmp_path / "a" / "b" / "hil.toml").write_text("")
     assert find_project(inner, checkout) == tmp_path / "a" / "b"
