@@ -24,7 +24,7 @@ from hil.boards.firmware.product.build import build_product
 from hil.boards.rack import load_rack
 from hil.metrics.stats import quantile
 from hil.model import Case, Series
-from hil.probe.peers import BrokerSession, Message
+from hil.probe.peers import BrokerSession, PeerMessage
 from tools.bench.workbench import RACK_FILE, workbench
 
 EXAMPLES = PROJECT_ROOT / "examples"
@@ -117,7 +117,7 @@ def measure(parameters: Mapping[str, int]) -> tuple[list[Row], list[float]]:
         return joined(series, seen, messages), lateness.late_us
 
 
-def joined(series: Series, seen: Seen, messages: Sequence[Message]) -> list[Row]:
+def joined(series: Series, seen: Seen, messages: Sequence[PeerMessage]) -> list[Row]:
     """Join a message's times by its number; the warm-up is out, and what one of the three lacks."""
     arrived = {int(found[1]): one.time_ns / 1000 for one in messages if (found := _SEQ.search(one.payload))}
     columns = [

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from msgspec import Struct
 
 from hil.base.untrusted import terminal
-from hil.ci.github import GitHub, Refused
+from hil.ci.github import GitHub, GitHubRefusal
 from hil.ci.github_run import Comment, Label, PullRequest, User, WorkflowRun
 
 LABEL = "hil:accept"
@@ -87,7 +87,7 @@ class _Permission(Struct, frozen=True):
 def _may_write(github: GitHub, login: str) -> bool:
     try:
         return github.get(f"collaborators/{login}/permission", _Permission).permission in _MAY_WRITE
-    except Refused as error:
+    except GitHubRefusal as error:
         if error.status == 404:  # GitHub knows no such user here
             return False
         raise

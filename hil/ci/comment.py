@@ -21,7 +21,7 @@ from hil.ci.acceptance import find_acceptance
 from hil.ci.comment_page import Source, facts_of, render, run_links, without_verdict
 from hil.ci.conclusion import CiVerdict, accept, conclude_by
 from hil.ci.event import read_targets
-from hil.ci.github import GitHub, Refused, TooLarge
+from hil.ci.github import GitHub, GitHubRefusal, TooLarge
 from hil.ci.github_run import (
     SKIPPED,
     VERDICT_JOB,
@@ -187,7 +187,7 @@ def download(github: GitHub, run: WorkflowRun) -> bytes:
         return github.download(f"actions/artifacts/{found.id}/zip", artefact.MOST_ZIP_BYTES)
     except TooLarge as error:
         raise ConfigError(error.sentence) from error
-    except Refused as error:
+    except GitHubRefusal as error:
         if error.status not in (404, 410):
             raise
         raise ConfigError("the artefact is gone.") from error

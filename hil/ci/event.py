@@ -30,7 +30,7 @@ DEPENDABOT = "dependabot[bot]"
 
 
 @dataclass(frozen=True)
-class Event:
+class CiEvent:
     """One occasion to measure; ``base_tip`` is the branch to compare with, empty where there is none.
 
     ``fork`` says that the commit comes from somebody who may not use a rack unasked: from another repository,
@@ -46,7 +46,7 @@ class Event:
     fork: bool = False
 
 
-def read_event(environment: Mapping[str, str], repository: Path, *, base: str = "") -> Event:
+def read_event(environment: Mapping[str, str], repository: Path, *, base: str = "") -> CiEvent:
     """Return the event of this workflow run; outside of one, HEAD against ``base`` or the default branch.
 
     Raises:
@@ -60,14 +60,14 @@ def read_event(environment: Mapping[str, str], repository: Path, *, base: str = 
         return _pull_request(_part(_payload(environment), name), owner, environment.get("GITHUB_ACTOR", ""))
     if name == "merge_group":
         group = _part(_payload(environment), name)
-        return Event(name, "pr", _text(group, "head_sha"), _text(group, "base_sha"), owner)
+        return CiEvent(name, "pr", _text(group, "head_sha"), _text(group, "base_sha"), owner)
     head = environment.get("GITHUB_SHA") or git(repository, "rev-parse", "HEAD")
-    return Event(name, "nightly", head, repository=owner)
+    return CiEvent(name, "nightly", head, repository=owner)
 
 
-def _local(repository: Path, base: str) -> Event:
+def _local(repository: Path, base: str) -> CiEvent:
     tip = _commit(repository, base) if base else _default_branch(repository)
-    return Event("local", "local", _commit(repository, "HEAD"), tip)
+    return CiEvent("local", "local", _commit(repository, "HEAD"), tip)
 
 
 def _commit(repository: Path, revision: str) -> str:
@@ -82,12 +82,12 @@ def _default_branch(repository: Path) -> str:
     return ""
 
 
-def _pull_request(part: Mapping[str, Any], owner: str, actor: str) -> Event:
+def _pull_request(part: Mapping[str, Any], owner: str, actor: str) -> CiEvent:
     head, base = _part(part, "head"), _part(part, "base")
     origin = head.get("repo") or {}  # null where the fork has been deleted since
     own = _text(_part(base, "repo"), "full_name")
     author = (part.get("user") or {}).get("login")
-    return Event(
+    return CiEvent(
         "pull_request",
         "pr",
         _text(head, "sha"),

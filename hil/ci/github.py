@@ -48,7 +48,7 @@ _PATIENCE = _Patience(
 )
 
 
-class Refused(RigError):  # noqa: N818 (an answer)
+class GitHubRefusal(RigError):  # noqa: N818 (an answer)
     """GitHub answered with ``status``, and will do so again."""
 
     def __init__(self, status: int, sentence: str, *, next_step: str) -> None:
@@ -183,10 +183,10 @@ def _is_safe(address: str) -> bool:
     return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
 
 
-def _refusal(answer: requests.Response, what: str, content: bytes) -> Refused:
+def _refusal(answer: requests.Response, what: str, content: bytes) -> GitHubRefusal:
     status, wait = answer.status_code, answer.headers.get("Retry-After", "")[:20]
     if status == 429 or (status == 403 and (wait or answer.headers.get("X-RateLimit-Remaining") == "0")):
-        return Refused(
+        return GitHubRefusal(
             status,
             f"GitHub's rate limit is used up: {what} got status {status}, and asks for {wait or 'some'} s.",
             next_step="run the job again when that has passed.",
@@ -194,7 +194,7 @@ def _refusal(answer: requests.Response, what: str, content: bytes) -> Refused:
     said = ""  # GitHub's own short word
     with suppress(msgspec.MsgspecError, RecursionError):
         said = f" ({msgspec.json.decode(content, type=_Refusal).message[:120]})"
-    return Refused(status, f"GitHub refused {what}: status {status}{said}.", next_step=_way_out(status))
+    return GitHubRefusal(status, f"GitHub refused {what}: status {status}{said}.", next_step=_way_out(status))
 
 
 class _Refusal(msgspec.Struct):

@@ -23,7 +23,7 @@ from hil.base.yamlvalue import did_you_mean
 from hil.boards.firmware.build import IMAGE_TARGETS
 from hil.boards.firmware.build_folder import DEFAULT_TICK_HZ, TICKS_HZ, Image
 from hil.boards.firmware.revision import find_revision
-from hil.ci.event import Event, Kind, changed_files, kinds_of, merge_base
+from hil.ci.event import CiEvent, Kind, changed_files, kinds_of, merge_base
 from hil.ci.plan import (
     COMPARED_TARGET,
     EMULATED_JOB,
@@ -81,7 +81,7 @@ class Asked:
     base: str
 
 
-def check_inputs(given: Mapping[str, str], repository: Path, event: Event) -> Asked:
+def check_inputs(given: Mapping[str, str], repository: Path, event: CiEvent) -> Asked:
     """Return what is asked for in ``repository``, the checkout of the team's commit.
 
     Raises:
@@ -113,7 +113,7 @@ def check_inputs(given: Mapping[str, str], repository: Path, event: Event) -> As
     return Asked(repository.resolve(), project, folder, modes, idf_version, targets, suite, label, base)
 
 
-def plan_asked(asked: Asked, event: Event, off: Mapping[str, str] = MappingProxyType({})) -> CiPlan:
+def plan_asked(asked: Asked, event: CiEvent, off: Mapping[str, str] = MappingProxyType({})) -> CiPlan:
     """Return the plan of what is asked for: a leg for each mode and chip. ``off`` is as in plan_event()."""
     racks = asked.targets if "rack" in asked.modes else ()
     emulated = [chip for chip in asked.targets if chip in COUNTING and "emulated" in asked.modes]
@@ -253,7 +253,7 @@ def _label(text: str, modes: tuple[str, ...]) -> str:
     return text
 
 
-def _base(repository: Path, text: str, event: Event) -> str:
+def _base(repository: Path, text: str, event: CiEvent) -> str:
     """Return the commit that is compared with; "" where there is none, as on a branch's own push."""
     if text == NONE:
         return ""

@@ -19,7 +19,7 @@ from hil.boards.firmware.build import VIRTUAL_TARGETS
 from hil.boards.firmware.build_folder import DEFAULT_TICK_HZ, TICKS_HZ, Image
 from hil.ci.event import (
     TARGETS_FILE,
-    Event,
+    CiEvent,
     Kind,
     Targets,
     changed_files,
@@ -201,7 +201,7 @@ class CiPlan:
 
 
 def plan_event(
-    repository: Path, event: Event, *, suite: str = "", off: Mapping[str, str] = MappingProxyType({})
+    repository: Path, event: CiEvent, *, suite: str = "", off: Mapping[str, str] = MappingProxyType({})
 ) -> CiPlan:
     """Plan what ``event`` asks for; ``suite`` stands in for each leg's own. Raises ConfigError.
 
@@ -232,7 +232,7 @@ def plan_event(
 
 
 def make_plan(
-    event: Event,
+    event: CiEvent,
     base: str,
     files: Sequence[str],
     targets: Targets,

@@ -15,8 +15,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from hil.base.errors import ConfigError
-from hil.ci.event import Event, Targets
-from hil.ci.github import GitHub, Refused
+from hil.ci.event import CiEvent, Targets
+from hil.ci.github import GitHub, GitHubRefusal
 from hil.ci.github_run import PullRequest
 from hil.ci.plan import RACK_JOBS, CiPlan, Leg, make_plan
 from hil.thresholds.loader import FOLDER
@@ -71,7 +71,7 @@ def hold_against(plan: CiPlan, diff: Diff, racks: Sequence[str]) -> CiPlan:
             f"the plan compares with {plan.base[:12] or 'nothing'}, and the merge base is {diff.base[:12]}.",
             next_step="run pr.yml again, which plans anew.",
         )
-    event = Event("pull_request", "pr", plan.head, diff.base, plan.repository, plan.pull_request, plan.fork)
+    event = CiEvent("pull_request", "pr", plan.head, diff.base, plan.repository, plan.pull_request, plan.fork)
     own = make_plan(event, diff.base, diff.files, Targets(plan.build, tuple(racks)))
     if strangers := {leg.name for leg in plan.legs} - {leg.name for leg in own.legs}:
         raise ConfigError(f"the plan has a leg {min(strangers)}, which the default branch's code plans not.")
@@ -103,7 +103,7 @@ def check_limits(github: GitHub, head: str, folder: Path) -> None:
     """Raise ConfigError where a folder's limits are not the commit's, byte for byte; RigError."""
     try:
         listed = github.get(f"contents/{FOLDER}", tuple[_Content, ...], ref=head)
-    except Refused as error:
+    except GitHubRefusal as error:
         if error.status != 404:
             raise
         listed = ()

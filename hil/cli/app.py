@@ -50,7 +50,7 @@ _MODULES = {"import": "importing"}  # where the command is no name of a module
 PIPE_CLOSED = 128 + signal.SIGPIPE  # as of a program that SIGPIPE ends
 
 
-class Terminated(BaseException):
+class TerminatedCommand(BaseException):
     """SIGTERM or SIGHUP arrived."""
 
 
@@ -118,7 +118,7 @@ def run_command(arguments: list[str]) -> int:
         return int(ExitCode.CONFIG)
     except KeyboardInterrupt:
         return int(ExitCode.INTERRUPTED)
-    except Terminated:
+    except TerminatedCommand:
         return int(ExitCode.TERMINATED)
     except SystemExit as error:
         return _left(error)
@@ -184,4 +184,4 @@ def _report(sentence: str, code: int, arguments: list[str]) -> int:
 
 
 def _terminate(_signal: int, _frame: FrameType | None) -> NoReturn:
-    raise Terminated
+    raise TerminatedCommand

@@ -23,8 +23,8 @@ from hil.cli.options import aligned, history_option, warn
 from hil.history.files import paths_in, read_past
 from hil.history.loading import values_of
 from hil.history.nightly.event_lines import change_words
-from hil.history.nightly.events import Event, by_chance, events_of, new_steps
-from hil.history.nightly.survey import Finding, Survey, survey
+from hil.history.nightly.events import NightEvent, by_chance, events_of, new_steps
+from hil.history.nightly.survey import NightFinding, Survey, survey
 from hil.metrics.sessions import History
 from hil.model import format_place
 from hil.thresholds import load_project
@@ -36,7 +36,11 @@ _SIGNS = {"worse": "✗", "better": "↑", "mixed": "±"}
 
 
 def text_lines(
-    found: Survey, events: Sequence[Event], *, every_series: bool, commits: Commits = MappingProxyType({})
+    found: Survey,
+    events: Sequence[NightEvent],
+    *,
+    every_series: bool,
+    commits: Commits = MappingProxyType({}),
 ) -> Iterator[str]:
     """Yield lines for the terminal: each event with its sentence beneath, then the series.
 
@@ -57,7 +61,11 @@ def text_lines(
 
 
 def markdown_lines(
-    found: Survey, events: Sequence[Event], *, every_series: bool, commits: Commits = MappingProxyType({})
+    found: Survey,
+    events: Sequence[NightEvent],
+    *,
+    every_series: bool,
+    commits: Commits = MappingProxyType({}),
 ) -> Iterator[str]:
     """Yield the same as Markdown."""
     yield f"## Change points\n\n{_headline(found, events)}\n"
@@ -73,17 +81,17 @@ def markdown_lines(
     yield "".join(f"\n- {line}" for line in _note_lines(found))
 
 
-def _item(event: Event, commits: Commits) -> Iterator[str]:
+def _item(event: NightEvent, commits: Commits) -> Iterator[str]:
     yield f"- {_sign(event)} **{_plain(_said(event, commits))}**"
     for line in _beneath(event):
         yield code(line) if line == event.bisect else _plain(line)
 
 
-def _said(event: Event, commits: Commits) -> str:
+def _said(event: NightEvent, commits: Commits) -> str:
     return change_words(_event_json(event, commits))
 
 
-def _event_json(event: Event, commits: Commits) -> dict[str, Any]:
+def _event_json(event: NightEvent, commits: Commits) -> dict[str, Any]:
     commit = commits.get((event.good, event.bad))
     return {**event.to_json(), **({"commit": dict(commit)} if commit else {})}
 
@@ -92,18 +100,18 @@ def _plain(words: str) -> str:
     return markdown_text(words, MOST_CHARACTERS)
 
 
-def _sign(event: Event) -> str:
+def _sign(event: NightEvent) -> str:
     return "?" if event.cause == "unclear" else _SIGNS.get(event.effect, "?")
 
 
-def _beneath(event: Event) -> list[str]:
+def _beneath(event: NightEvent) -> list[str]:
     """Return the sentence of an event, its note, and its bisect command last."""
     note = f"{event.note[:1].upper()}{event.note[1:]}." if event.note else ""
     finds = "docs/operate/bisect.md finds the commit:" if event.bisect else ""
     return [line for line in (event.sentence, note, finds, event.bisect) if line]
 
 
-def _headline(found: Survey, events: Sequence[Event]) -> str:
+def _headline(found: Survey, events: Sequence[NightEvent]) -> str:
     if not found.series:
         return (
             "No night is in the history: add runs of the trigger nightly, hil history add "
@@ -114,14 +122,14 @@ def _headline(found: Survey, events: Sequence[Event]) -> str:
     return f"{found.series} series over up to {found.nights} nights: {count or 'no'} change points{told}"
 
 
-def _shown(found: Survey, events: Sequence[Event], every_series: bool) -> Sequence[Finding]:
+def _shown(found: Survey, events: Sequence[NightEvent], every_series: bool) -> Sequence[NightFinding]:
     """Return the findings to list: all of them, or the newest that chance does not explain."""
     chance = {id(finding) for finding in by_chance(found, events)}
     told = [finding for finding in found.findings if id(finding) not in chance]
     return found.findings if every_series else told[-SERIES_SHOWN:]
 
 
-def _left_out(found: Survey, shown: Sequence[Finding], chance: Sequence[Finding]) -> Iterator[str]:
+def _left_out(found: Survey, shown: Sequence[NightFinding], chance: Sequence[NightFinding]) -> Iterator[str]:
     if len(shown) == len(found.findings):
         return
     more = len(found.findings) - len(shown) - len(chance)
@@ -132,7 +140,7 @@ def _left_out(found: Survey, shown: Sequence[Finding], chance: Sequence[Finding]
         yield f"{steps} that chance explains, so no event: hil changes --series"
 
 
-def _row(finding: Finding) -> tuple[str, ...]:
+def _row(finding: NightFinding) -> tuple[str, ...]:
     point, name = finding.point, finding.name
     cause = f"{point.cause}, {finding.effect}" if finding.effect else point.cause
     kind = f" ({finding.kind})" if finding.kind else ""
@@ -146,7 +154,7 @@ def _row(finding: Finding) -> tuple[str, ...]:
     )
 
 
-def _remarks(finding: Finding, chance: Sequence[Finding]) -> Iterator[str]:
+def _remarks(finding: NightFinding, chance: Sequence[NightFinding]) -> Iterator[str]:
     point = finding.point
     if any(finding is other for other in chance):
         yield "of no event: among so many series and nights, chance explains it"
@@ -254,7 +262,7 @@ def _check_products(history: History, folder: Path, products: Sequence[str]) -> 
             )
 
 
-def _to_json(found: Survey, events: Sequence[Event], commits: Commits) -> dict[str, object]:
+def _to_json(found: Survey, events: Sequence[NightEvent], commits: Commits) -> dict[str, object]:
     return {
         "schema": 1,
         "series": found.series,

@@ -11,7 +11,7 @@ from hil.base.errors import ConfigError
 from hil.boards.firmware.bundle import DIGESTS, NO_IDF, Digests
 from hil.boards.firmware.ruler import RULER_LOG
 from hil.boards.firmware.selection import verify_bundle
-from hil.boards.firmware.size import Line, Sizes, read_sizes, table
+from hil.boards.firmware.size import SizeLine, Sizes, read_sizes, table
 from hil.model import Ruler
 from hil.store.files import typed_path
 
@@ -43,7 +43,7 @@ def size_command(bundle: Path, base: Path | None) -> None:
                 f"{base} holds no {name}.", next_step=f"hil build --target {name} --bundle {typed_path(base)}"
             )
         beside = bases.get(name)
-        click.echo(_row(name, Line("total", sizes.total, beside.total if beside else None)))
+        click.echo(_row(name, SizeLine("total", sizes.total, beside.total if beside else None)))
         for title in ("sections", "components"):
             lines = table(getattr(sizes, title), getattr(beside, title) if beside else None)
             click.echo(f"{title}{'' if lines else ': no byte differs'}")
@@ -58,7 +58,7 @@ def _sizes(bundle: Path) -> dict[str, Sizes]:
     return {name: read_sizes(bundle if (bundle / DIGESTS).is_file() else bundle / name) for name in found}
 
 
-def _row(name: str, line: Line) -> str:
+def _row(name: str, line: SizeLine) -> str:
     beside = "" if line.base_bytes is None else f" {line.base_bytes:>12,} {line.difference:>+12,}"
     return f"{name:<40} {line.bytes:>12,}{beside}"
 

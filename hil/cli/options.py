@@ -17,7 +17,7 @@ from hil.cli import completion
 from hil.history import default_history
 from hil.run.options import DEFAULT_OUT as DEFAULT_OUT
 from hil.run.options import DEFAULT_RACK as DEFAULT_RACK
-from hil.run.options import Command, Row, rows_of
+from hil.run.options import Command, OptionRow, rows_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -37,7 +37,7 @@ def run_options(command: Command, *only: str) -> Callable[[F], F]:
     return decorate
 
 
-def _option(row: Row, command: Command) -> Callable[[F], F]:
+def _option(row: OptionRow, command: Command) -> Callable[[F], F]:
     facts = row.option
     more: dict[str, Any] = {"envvar": facts.env, "show_envvar": True} if facts.env else {}
     more |= {"metavar": facts.metavar} if facts.metavar else {}
@@ -48,7 +48,7 @@ def _option(row: Row, command: Command) -> Callable[[F], F]:
     )  # fmt: skip
 
 
-def _type(row: Row) -> Any:
+def _type(row: OptionRow) -> Any:
     if row.option.choices:
         return click.Choice(row.option.choices)
     if row.option.most:

@@ -24,11 +24,11 @@ from hil.history.measuring import begin, until_done
 from hil.history.qualification import (
     DAYS,
     NEEDED,
-    Counts,
     Nature,
     Qualification,
-    Seen,
     Share,
+    Shares,
+    SmallestSeen,
     counted,
     natures,
     qualify,
@@ -150,7 +150,7 @@ def _counts_table(found: Qualification) -> Iterator[str]:
     yield from aligned(rows)
 
 
-def _count_rows(name: str, counts: Counts) -> list[tuple[str, ...]]:
+def _count_rows(name: str, counts: Shares) -> list[tuple[str, ...]]:
     return [
         (name, f"{counts.blocked.of} judged", _share(counts.blocked), _share(counts.undecided)),
         ("", f"{counts.runs_blocked.of} runs", _share(counts.runs_blocked), _share(counts.runs_undecided)),
@@ -162,7 +162,7 @@ def _share(one: Share) -> str:
     return f"{one.hits}, {one.hits / max(1, one.of):.1%} [{100 * one.low:.1f}, {100 * one.high:.1f}]"
 
 
-def _seen_table(seen: Sequence[Seen]) -> Iterator[str]:
+def _seen_table(seen: Sequence[SmallestSeen]) -> Iterator[str]:
     if not seen:
         return
     yield from aligned(
@@ -182,7 +182,7 @@ def _seen_table(seen: Sequence[Seen]) -> Iterator[str]:
     )
 
 
-def _interval(one: Seen) -> str:
+def _interval(one: SmallestSeen) -> str:
     """Return "7.9 to 8.2" of a share, whose unit stands beside it."""
     low, high = (_NONE if bound is None else _size(one, bound) for bound in (one.low, one.high))
     if one.relative or unit_of(one.metric).name == "ratio":
@@ -190,7 +190,7 @@ def _interval(one: Seen) -> str:
     return f"{low} to {high}"
 
 
-def _size(one: Seen, size: float) -> str:
+def _size(one: SmallestSeen, size: float) -> str:
     if one.relative:
         return f"{size:.1%}"
     unit = unit_of(one.metric)

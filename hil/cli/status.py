@@ -34,7 +34,7 @@ _WIDTH_LEAST = 12
 
 
 @dataclass(frozen=True)
-class Row:
+class BoardRow:
     """A board: cells as in HEAD; ``is_quiet`` where it is free and sound, so that it may be left out.
 
     ``note`` is who keeps it out, since when and why, "" where nobody does.
@@ -46,11 +46,11 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Section:
+class RackSection:
     """A rack, or a sentence why nothing is known of it."""
 
     name: str
-    rows: Sequence[Row] = ()
+    rows: Sequence[BoardRow] = ()
     sentence: str = ""
 
     @property
@@ -84,7 +84,7 @@ def command(*, racks: tuple[Path, ...], out: Path) -> None:
         click.echo(line)
 
 
-def section_of(file: Path, out: Path, last: Mapping[tuple[str, str], str]) -> Section:
+def section_of(file: Path, out: Path, last: Mapping[tuple[str, str], str]) -> RackSection:
     """Return what is known of a rack; an error of it is a sentence there, for the others are shown too."""
     try:
         origin = rack_with_places(file)
@@ -93,12 +93,12 @@ def section_of(file: Path, out: Path, last: Mapping[tuple[str, str], str]) -> Se
             return _own(file, out, last)
         name = load(origin).text("name")
         kept = {**read_quarantine(KEPT_DIR / name), **read_quarantine(out / "lock" / name)}
-        return Section(name, [_leased(place, name, kept, last) for place in places_at(settings)])
+        return RackSection(name, [_leased(place, name, kept, last) for place in places_at(settings)])
     except HilError as error:
-        return Section(file.stem, sentence=terminal(str(error)))
+        return RackSection(file.stem, sentence=terminal(str(error)))
 
 
-def _own(file: Path, out: Path, last: Mapping[tuple[str, str], str]) -> Section:
+def _own(file: Path, out: Path, last: Mapping[tuple[str, str], str]) -> RackSection:
     rack = load_rack(file)
     up, kept, locks = boards_up(rack, out), read_quarantine(folder_of(rack, out)), lock_dir(rack, out)
     rows = []
@@ -109,19 +109,19 @@ def _own(file: Path, out: Path, last: Mapping[tuple[str, str], str]) -> Section:
         state = "quarantined" if board.id in kept else "ok"
         told = (board.id, board.chip, state, _who(holder) if holder else at, _short(since))
         quiet = holder is None and board.id not in kept
-        rows.append(Row((*told, last.get((rack.name, board.id), "")), quiet, _kept_out(kept, board.id)))
-    return Section(f"{rack.name} ({', '.join(sorted({board.kind for board in rack.boards}))})", rows)
+        rows.append(BoardRow((*told, last.get((rack.name, board.id), "")), quiet, _kept_out(kept, board.id)))
+    return RackSection(f"{rack.name} ({', '.join(sorted({board.kind for board in rack.boards}))})", rows)
 
 
 def _leased(
     place: PlaceState, rack: str, kept: Mapping[str, Quarantine], last: Mapping[tuple[str, str], str]
-) -> Row:
+) -> BoardRow:
     board = place.tags.get("board", place.name)
     state = "quarantined" if board in kept else "ok" if place.exporter else "no exporter"
     since = datetime.fromtimestamp(place.changed, UTC).isoformat() if place.acquired else ""
     told = (place.name, place.tags.get("target", ""), state, place.acquired or "free", _short(since))
     quiet = not place.acquired and state == "ok"
-    return Row((*map(terminal, told), last.get((rack, board), "")), quiet, _kept_out(kept, board))
+    return BoardRow((*map(terminal, told), last.get((rack, board), "")), quiet, _kept_out(kept, board))
 
 
 def _kept_out(kept: Mapping[str, Quarantine], board: str) -> str:
@@ -152,7 +152,7 @@ def last_runs(out: Path) -> dict[tuple[str, str], str]:
     }
 
 
-def screen(sections: Sequence[Section], width: int, height: int | None) -> list[str]:
+def screen(sections: Sequence[RackSection], width: int, height: int | None) -> list[str]:
     """Return the lines. Where there are more than ``height``, quiet boards are left out, and counted."""
     whole = [line for section in sections for line in _lines(section, section.rows, width)]
     if height is None or len(whole) <= height:
@@ -166,7 +166,7 @@ def screen(sections: Sequence[Section], width: int, height: int | None) -> list[
     return lines
 
 
-def _lines(section: Section, rows: Sequence[Row], width: int) -> list[str]:
+def _lines(section: RackSection, rows: Sequence[BoardRow], width: int) -> list[str]:
     head = [section.head[:width]] if section.rows else [section.head]
     if not rows:
         return head

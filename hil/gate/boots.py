@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from hil.gate import fit
-from hil.gate.pairs import Pair
+from hil.gate.pairs import ComparedPair
 from hil.gate.surroundings import Band, Check, check_band, combined
 from hil.metrics.boot_value import BootValue, boot_value
 from hil.metrics.metric import Metric
@@ -128,17 +128,17 @@ class BoardBoots:
         candidate, other = (sum(math.isinf(value.value) for value in side) for side in self.sides)
         return candidate, other
 
-    def on(self, scale: Scale) -> list[fit.Boot]:
+    def on(self, scale: Scale) -> list[fit.FittedBoot]:
         """Return the boots on the metric's scale."""
         return [
-            fit.Boot(
+            fit.FittedBoot(
                 boot.place, boot.is_candidate, scale.position(boot.value.value, boot.value.quantum), boot.slot
             )
             for boot in self.all
         ]
 
 
-def gather(pair: Pair) -> list[BoardBoots]:
+def gather(pair: ComparedPair) -> list[BoardBoots]:
     """Return the boots of all boards that have records. Raises ConfigError as boot_value() does."""
     return [_gather_board(pair, board) for board in pair.comparison.boards if pair.boots.by_board[board]]
 
@@ -156,7 +156,7 @@ def known(boards: Iterable[BoardBoots]) -> list[BootValue]:
 _VOID_SHARE_MOST = 0.10
 
 
-def _gather_board(pair: Pair, board: str) -> BoardBoots:
+def _gather_board(pair: ComparedPair, board: str) -> BoardBoots:
     sides = [side.get(board, ()) for side in pair.boots.sides]
     check = combined([pair.boots.checks.get(board, Check()), _check_voids(pair.metric, sides)])
     left_out = dict(_wrong_firmware(pair, sides))
@@ -178,7 +178,10 @@ def _gather_board(pair: Pair, board: str) -> BoardBoots:
 
 
 def _why_not(
-    pair: Pair, sides: Sequence[Sequence[RunRecord]], boots: Sequence[OneBoot], left_out: Mapping[int, str]
+    pair: ComparedPair,
+    sides: Sequence[Sequence[RunRecord]],
+    boots: Sequence[OneBoot],
+    left_out: Mapping[int, str],
 ) -> str:
     """Say why a board does not count: a role has no boot there, or none that counts."""
     for name, side, is_candidate in zip(
@@ -201,7 +204,7 @@ def _in_words(left_out: Mapping[int, str]) -> str:
     )
 
 
-def _wrong_firmware(pair: Pair, sides: Sequence[Sequence[RunRecord]]) -> Iterator[tuple[int, str]]:
+def _wrong_firmware(pair: ComparedPair, sides: Sequence[Sequence[RunRecord]]) -> Iterator[tuple[int, str]]:
     """Yield the boots that ran something else than the comparison is about."""
     wanted = pair.comparison.candidate_sha256, pair.comparison.other_sha256
     for side, digest in zip(sides, wanted, strict=True):
@@ -227,7 +230,7 @@ def _slot(record: RunRecord) -> str:
     return str(record.environment.get("rig", {}).get("slot") or "")
 
 
-def _value(pair: Pair, record: RunRecord) -> BootValue | None:
+def _value(pair: ComparedPair, record: RunRecord) -> BootValue | None:
     """Return a boot's value; None where too many of its samples are void, or there is none."""
     values, key = pair.boots.values, (pair.metric.name, record.board, record.boot_index)
     if key not in values:

@@ -17,8 +17,8 @@ from hil.gate.boots import BoardBoots, Scale, gather, has_no_place, known, scale
 from hil.gate.counts import Count, Tallies, look_at_counts, total
 from hil.gate.decision import FEWEST_BOOTS, Design, Effect, Seen
 from hil.gate.exact import compare_exact, growth
-from hil.gate.fit import Boot, finite, look_at
-from hil.gate.pairs import Pair
+from hil.gate.fit import FittedBoot, finite, look_at
+from hil.gate.pairs import ComparedPair
 from hil.gate.series import Found, Numbers, of_test, without_test
 from hil.metrics.boot_value import BootValue
 
@@ -35,7 +35,7 @@ _MOST_NAMED = 3
 _WAY_OUT = "once this is on main, the next change has a base"
 
 
-def compare(pair: Pair, alpha: float) -> Found:
+def compare(pair: ComparedPair, alpha: float) -> Found:
     """Return what a comparison comes to; ``alpha`` is its own share, where it has a rule to block by.
 
     Whether it blocks is asked look by look: boots after a decision do not take it back. Raises ConfigError
@@ -59,7 +59,7 @@ def compare(pair: Pair, alpha: float) -> Found:
     return found._replace(final=True)
 
 
-def _advise(pair: Pair) -> Found:
+def _advise(pair: ComparedPair) -> Found:
     """Return what all boots say of a comparison that is advice; its outcome is decided among all advice."""
     return _judge(_Look(pair, 0, None, is_whole=True))._replace(final=True)
 
@@ -71,7 +71,7 @@ class _Look:
     Where not ``is_whole`` the boards have not finished it, and it decides nothing.
     """
 
-    pair: Pair
+    pair: ComparedPair
     number: int
     alpha: float | None
     is_whole: bool
@@ -117,7 +117,7 @@ class _Look:
         return of_test(self.pair, self.boards, numbers, reason, is_ruled=self.alpha is not None)
 
 
-def _is_reached(pair: Pair, look: tuple[int, int]) -> bool:
+def _is_reached(pair: ComparedPair, look: tuple[int, int]) -> bool:
     """Say whether a board has all boots of a look: the boot loop waits for all, so others have failed."""
     most = [max(map(len, side.values()), default=0) for side in pair.boots.sides]
     return all(boots >= wanted for boots, wanted in zip(most, look, strict=True))
@@ -173,7 +173,7 @@ def _tested(look: _Look) -> Found:
     return _worse_of(_of_timeouts(look), values, look.usable)
 
 
-def _other_ruler(pair: Pair) -> str:
+def _other_ruler(pair: ComparedPair) -> str:
     """Say that the other was measured by other sources of agent and bench; "" where it was not."""
     rulers = [
         {record.ruler_hash for records in side.values() for record in records} for side in pair.boots.sides
@@ -207,7 +207,7 @@ def _of_values(look: _Look) -> Found:
     return look.found(seen, design, [_centre(boards, is_candidate=own) for own in (True, False)], reason)
 
 
-def _now_and_then(boards: Sequence[Sequence[Boot]], tolerance: float) -> str:
+def _now_and_then(boards: Sequence[Sequence[FittedBoot]], tolerance: float) -> str:
     """Say that some boots of the candidate alone lie far off, "" where they do not.
 
     Far is beyond the mean of the other's boots on the board by _FAR_TOLERANCES, and by _FAR_DEVIATIONS of how
@@ -235,7 +235,7 @@ def _now_and_then(boards: Sequence[Sequence[Boot]], tolerance: float) -> str:
     )
 
 
-def _centre(boards: Sequence[Sequence[Boot]], *, is_candidate: bool) -> float:
+def _centre(boards: Sequence[Sequence[FittedBoot]], *, is_candidate: bool) -> float:
     """Return where the boots lie, each board counting alike; NaN without one that was seen."""
     seen = [finite(boot.value for boot in board if boot.is_candidate is is_candidate) for board in boards]
     means = [fmean(side) for side in seen if side]
@@ -293,7 +293,9 @@ def _of_exact(look: _Look) -> Found:
     return found._replace(final=True)
 
 
-def _exact_values(boots: Sequence[Boot], first: tuple[int, int] | None) -> tuple[list[float], list[float]]:
+def _exact_values(
+    boots: Sequence[FittedBoot], first: tuple[int, int] | None
+) -> tuple[list[float], list[float]]:
     """Return the figures of either role, no more than the first look has."""
     candidate, other = ([boot.value for boot in boots if boot.is_candidate is own] for own in (True, False))
     return (candidate[: first[0]], other[: first[1]]) if first else (candidate, other)

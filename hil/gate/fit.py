@@ -23,7 +23,7 @@ _LEAST = 1e-13  # of a value: no variance is smaller than its square, so that eq
 _LEAST_TURN = 1e-6  # of a board's candidate boots, without what its level, line and slot explain of them
 
 
-class Boot(NamedTuple):
+class FittedBoot(NamedTuple):
     """One boot of a board, ``place`` in its order; ``value`` is infinite where it fell among timeouts.
 
     ``slot`` is where its image lay, "" where nobody knows.
@@ -35,12 +35,12 @@ class Boot(NamedTuple):
     slot: str = ""
 
 
-def look_at(boards: Sequence[Sequence[Boot]], design: Design, number: int) -> Seen:
+def look_at(boards: Sequence[Sequence[FittedBoot]], design: Design, number: int) -> Seen:
     """Return what the boots up to look ``number`` (from 1) say, and what that decides."""
     return decide(evidence_of(boards, design), design, number)
 
 
-def evidence_of(boards: Sequence[Sequence[Boot]], design: Design) -> Evidence:
+def evidence_of(boards: Sequence[Sequence[FittedBoot]], design: Design) -> Evidence:
     """Fit the effect that the candidate has on all boards."""
     parts = [_part(_bounded(board, design.tolerance)) for board in boards]
     known = [part for part in parts if part is not None]
@@ -92,7 +92,7 @@ class _Part(NamedTuple):
         return self.product / self.turns
 
 
-def _part(boots: Sequence[Boot]) -> _Part | None:
+def _part(boots: Sequence[FittedBoot]) -> _Part | None:
     """Return a board's share; None where its boots do not tell the roles from the rest."""
     candidates = sum(boot.is_candidate for boot in boots)
     if not 0 < candidates < len(boots):
@@ -118,7 +118,7 @@ def _part(boots: Sequence[Boot]) -> _Part | None:
     )
 
 
-def _own_columns(boots: Sequence[Boot]) -> np.ndarray:
+def _own_columns(boots: Sequence[FittedBoot]) -> np.ndarray:
     """Return what is the board's own: (boots, level, line, slot), the last two where they can be told."""
     columns = [np.ones(len(boots))]
     if len(boots) >= _FEWEST_OF_LINE:
@@ -130,7 +130,7 @@ def _own_columns(boots: Sequence[Boot]) -> np.ndarray:
     return np.stack(columns, axis=1)
 
 
-def _bounded(board: Sequence[Boot], tolerance: float) -> list[Boot]:
+def _bounded(board: Sequence[FittedBoot], tolerance: float) -> list[FittedBoot]:
     """Put finite values, beyond all that the board has shown, in the place of infinite ones (timeouts).
 
     A board says nothing where most boots of the other role are infinite: nothing can be compared with what

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from hil.base.errors import ConfigError, ExitCode
 from hil.gate.comparing import NOTHING_MEASURED, compare
 from hil.gate.limits import IMPOSSIBLE, Decision, decide, prepare
-from hil.gate.pairs import Pair, cases_of, may_be_limited, may_block, pairs_of, thresholds_of
+from hil.gate.pairs import ComparedPair, cases_of, may_be_limited, may_block, pairs_of, thresholds_of
 from hil.gate.series import Found
 from hil.gate.words.compared import Compared
 from hil.gate.words.comparisons import describe
@@ -120,7 +120,7 @@ def _faults_of_benches(run_id: str, series: Sequence[SeriesVerdict]) -> Iterator
             yield Fault(run_id, "firmware", int(ExitCode.FIRMWARE), sentence, item.board, item.case_id)
 
 
-def _pairs(entries: Sequence[Entry], thresholds: Mapping[str, Thresholds]) -> list[Pair]:
+def _pairs(entries: Sequence[Entry], thresholds: Mapping[str, Thresholds]) -> list[ComparedPair]:
     """Return what is compared in a run, in an order that does not depend on the journal's."""
     found = [entry for entry in entries if isinstance(entry, Comparison)]
     ordered = sorted(found, key=lambda one: (one.image, one.boards))
@@ -131,7 +131,7 @@ def _judge_limits(
     entries: Sequence[Entry],
     thresholds: Mapping[str, Thresholds],
     family: Family,
-    pairs: Sequence[Pair],
+    pairs: Sequence[ComparedPair],
 ) -> tuple[SeriesVerdict, ...]:
     """Judge the candidate's series by absolute limits; comparisons leave them their share of alpha."""
     records = [entry for entry in entries if isinstance(entry, RunRecord) and entry.role == "candidate"]
@@ -153,7 +153,7 @@ def _judge_limits(
     )
 
 
-def _judge_comparisons(entries: Sequence[Entry], pairs: Sequence[Pair], family: Family) -> Compared:
+def _judge_comparisons(entries: Sequence[Entry], pairs: Sequence[ComparedPair], family: Family) -> Compared:
     comparisons = [entry for entry in entries if isinstance(entry, Comparison)]
     found = [_ended(find(pair, family), pair, entries) for pair in pairs]
     items = tuple(
@@ -175,12 +175,12 @@ def _judge_comparisons(entries: Sequence[Entry], pairs: Sequence[Pair], family: 
     )
 
 
-def find(pair: Pair, family: Family) -> Found:
+def find(pair: ComparedPair, family: Family) -> Found:
     """Return what a comparison comes to, with its share of alpha. Raises ConfigError as judge() does."""
     return compare(pair, pair.thresholds.policy.alpha * family.comparison)
 
 
-def _ended(found: Found, pair: Pair, entries: Sequence[Entry]) -> Found:
+def _ended(found: Found, pair: ComparedPair, entries: Sequence[Entry]) -> Found:
     """Say what the journal knows: why the other has no boot, why an undecided comparison was left."""
     item = found.series
     if item.outcome == "no-baseline" and (why := why_not_compared(pair, entries)):

@@ -87,7 +87,7 @@ class CaseBoots:
 
 
 @dataclass(frozen=True)
-class Pair:
+class ComparedPair:
     """One metric of one case, candidate against other: what one decision is about.
 
     ``rule`` is the one it may block by, None where it is advice; ``muted`` says by board why what it finds
@@ -113,9 +113,9 @@ class Pair:
         own = self.comparison
         return format_series_id(own.rack, own.target, self.case.case_id, self.metric.name, own.product)
 
-    def as_of(self, look: tuple[int, int]) -> Pair:
+    def as_of(self, look: tuple[int, int]) -> ComparedPair:
         """Return the pair as it was at a look; whether it blocks is asked anew."""
-        return _with_rule(Pair(self.boots.as_of(look), self.metric, self.thresholds))
+        return _with_rule(ComparedPair(self.boots.as_of(look), self.metric, self.thresholds))
 
     @property
     def kind(self) -> Kind:
@@ -151,7 +151,7 @@ def kind_of(target: str) -> Kind:
 
 def pairs_of(
     comparison: Comparison, entries: Sequence[Entry], thresholds: Mapping[str, Thresholds]
-) -> list[Pair]:
+) -> list[ComparedPair]:
     """Return the pairs of one comparison, in an order that does not depend on the journal's.
 
     Raises ConfigError: a bench without thresholds, a case id that its parameters do not allow, two rules that
@@ -166,7 +166,9 @@ def pairs_of(
         case, own = cases[case_id], thresholds_of(cases[case_id].bench, thresholds)
         mine = measured.get(case_id, [])
         boots = CaseBoots(comparison, case, _by_board(mine, "candidate"), _by_board(mine, comparison.role))
-        pairs += [_with_rule(Pair(boots, metric, own)) for metric in own.metrics_of(case.parameters, mine)]
+        pairs += [
+            _with_rule(ComparedPair(boots, metric, own)) for metric in own.metrics_of(case.parameters, mine)
+        ]
     return pairs
 
 
@@ -208,7 +210,7 @@ def _by_board(records: Iterable[RunRecord], role: str) -> Records:
     return found
 
 
-def _with_rule(pair: Pair) -> Pair:
+def _with_rule(pair: ComparedPair) -> ComparedPair:
     """Look up by which rule the pair blocks, and which of its boards do not.
 
     Of boards with different rules the strictest holds; those without one are left out.
@@ -223,7 +225,7 @@ def _with_rule(pair: Pair) -> Pair:
     return replace(pair, rule=rule, muted={board: why for board, why in muted.items() if why})
 
 
-def _facts(pair: Pair, board: str) -> dict[str, Scalar]:
+def _facts(pair: ComparedPair, board: str) -> dict[str, Scalar]:
     records = pair.boots.by_board[board]
     return series_facts(
         pair.metric.name,
@@ -237,7 +239,7 @@ def _facts(pair: Pair, board: str) -> dict[str, Scalar]:
     )
 
 
-def _why_muted(pair: Pair, board: str, facts: Mapping[str, Scalar], rule: CompareRule | None) -> str:
+def _why_muted(pair: ComparedPair, board: str, facts: Mapping[str, Scalar], rule: CompareRule | None) -> str:
     if rule is None:
         return f"no rule under 'compare:' is for board {board}"
     return limits.why_muted(pair.metric, pair.boots.by_board[board], pair.thresholds, facts)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from hil.gate.boots import BoardBoots, Scale, scale_of
 from hil.gate.decision import ENOUGH_TO_PASS, Design, Seen, excluded_share
-from hil.gate.pairs import Pair
+from hil.gate.pairs import ComparedPair
 from hil.gate.words.comparisons import size
 from hil.gate.words.limits import rounded, whole
 from hil.model import BoardEffect, ComparedSeries, Outcome
@@ -45,7 +45,7 @@ class Numbers(NamedTuple):
 
 
 def of_test(
-    pair: Pair, boards: Sequence[BoardBoots], numbers: Numbers, reason: str, *, is_ruled: bool
+    pair: ComparedPair, boards: Sequence[BoardBoots], numbers: Numbers, reason: str, *, is_ruled: bool
 ) -> Found:
     """Write down what was seen; ``reason`` is why nothing is decided, where nothing is."""
     seen, design, unit, scale = numbers.seen, numbers.design, numbers.unit, scale_of(pair.metric)
@@ -81,7 +81,12 @@ def of_test(
 
 
 def without_test(
-    pair: Pair, outcome: Outcome, reason: str, boards: Sequence[BoardBoots] = (), *, final: bool = False
+    pair: ComparedPair,
+    outcome: Outcome,
+    reason: str,
+    boards: Sequence[BoardBoots] = (),
+    *,
+    final: bool = False,
 ) -> Found:
     """Return what is known without the numbers of a test."""
     if outcome not in ("undecided", "no-baseline"):
@@ -98,7 +103,7 @@ def _slow_boots(series: ComparedSeries) -> str:
 
 
 def _why_undecided(
-    pair: Pair, series: ComparedSeries, boards: Sequence[BoardBoots], numbers: Numbers, reason: str
+    pair: ComparedPair, series: ComparedSeries, boards: Sequence[BoardBoots], numbers: Numbers, reason: str
 ) -> str:
     """Say why nothing is decided, and how many boots would: a board that is apart goes before all."""
     seen = numbers.seen
@@ -137,13 +142,13 @@ def _effects(boards: Sequence[BoardBoots], seen: Seen, scale: Scale, unit: float
     return tuple(found)
 
 
-def _remarks(pair: Pair, boards: Sequence[BoardBoots], first: Sequence[str]) -> str:
+def _remarks(pair: ComparedPair, boards: Sequence[BoardBoots], first: Sequence[str]) -> str:
     """Return what is to be known of a decision: what changed with the image, why it does not block."""
     followed = dict.fromkeys(words for board in boards for words in board.check.followed)
     return "; ".join(filter(None, (*first, *followed, pair.why_advice)))
 
 
-def _series(pair: Pair, boards: Sequence[BoardBoots]) -> ComparedSeries:
+def _series(pair: ComparedPair, boards: Sequence[BoardBoots]) -> ComparedSeries:
     """Return what a verdict holds of a pair, without what a test finds."""
     comparison, metric = pair.comparison, pair.metric
     used = [board for board in boards if board.counts]
@@ -178,7 +183,7 @@ def _series(pair: Pair, boards: Sequence[BoardBoots]) -> ComparedSeries:
     )
 
 
-def _boots(pair: Pair, boards: Sequence[BoardBoots], role: int) -> int:
+def _boots(pair: ComparedPair, boards: Sequence[BoardBoots], role: int) -> int:
     """Return how many boots of a role say something; where nothing was asked of them, how many there are."""
     if boards:
         return sum(board.boots[role] for board in boards)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from hil.history.summary import Boots, BootValues, Image, MeasuredBoard, Series
+from hil.history.summary import BootedImage, Boots, BootValues, MeasuredBoard, SeriesColumns
 
 SIGNIFICANT_DIGITS = 10
 
@@ -18,7 +18,7 @@ BootKey = tuple[str, int, str, str]  # board, boot index, role, SHA-256 of the i
 
 
 @dataclass(frozen=True)
-class Point:
+class BootPoint:
     """One boot's value of one metric of one case."""
 
     board: str
@@ -39,11 +39,13 @@ class Point:
 class DuplicateError(ValueError):
     """Two values of one boot, case and metric."""
 
-    def __init__(self, point: Point) -> None:
+    def __init__(self, point: BootPoint) -> None:
         super().__init__(f"{point.role} boot {point.index} of board {point.board} has {point.case_id} twice")
 
 
-def build(boards: Iterable[MeasuredBoard], images: Iterable[Image], points: Iterable[Point]) -> BootValues:
+def build(
+    boards: Iterable[MeasuredBoard], images: Iterable[BootedImage], points: Iterable[BootPoint]
+) -> BootValues:
     """Return the boot values that hold ``points``.
 
     Raises:
@@ -72,7 +74,9 @@ def build(boards: Iterable[MeasuredBoard], images: Iterable[Image], points: Iter
         cases=tuple(cases),
         metrics=tuple(metrics),
         boot_sets=tuple(sets),
-        series=Series(*(tuple(column) for column in zip(*rows, strict=True))) if rows else Series((), (), ()),
+        series=SeriesColumns(*(tuple(column) for column in zip(*rows, strict=True)))
+        if rows
+        else SeriesColumns((), (), ()),
         values=tuple(_written(point.value) for point in ordered),
         samples=_run_lengths(point.samples for point in ordered),
         hits=_run_lengths(point.hits for point in ordered),
@@ -97,10 +101,10 @@ def _run_lengths(column: Iterable[int]) -> tuple[int, ...]:
     )
 
 
-_BySeries = dict[tuple[str, str], dict[BootKey, Point]]
+_BySeries = dict[tuple[str, str], dict[BootKey, BootPoint]]
 
 
-def _by_series(points: Iterable[Point]) -> _BySeries:
+def _by_series(points: Iterable[BootPoint]) -> _BySeries:
     series: _BySeries = {}
     for point in points:
         values = series.setdefault((point.case_id, point.metric), {})
@@ -116,7 +120,7 @@ def _rows(
     metrics: Sequence[str],
     sets: Sequence[tuple[int, ...]],
     number_of: Mapping[BootKey, int],
-) -> tuple[list[tuple[int, int, int]], list[Point]]:
+) -> tuple[list[tuple[int, int, int]], list[BootPoint]]:
     """Return the rows of the series, and all points in their order."""
     case_of = {case_id: n for n, case_id in enumerate(cases)}
     metric_of = {metric: n for n, metric in enumerate(metrics)}

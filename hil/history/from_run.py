@@ -11,17 +11,17 @@ import msgspec
 
 from hil.base.errors import ConfigError
 from hil.history import files
-from hil.history.building import DuplicateError, Point, build
+from hil.history.building import BootPoint, DuplicateError, build
 from hil.history.health.from_run import exit_code_of, health_of
 from hil.history.judgements import unchanged_of
 from hil.history.summary import (
     ROLES,
     SCHEMA_VERSION,
+    BootedImage,
     BootValues,
     CaseFigures,
-    Figure,
-    Image,
     MeasuredBoard,
+    StoredFigure,
     Summary,
 )
 from hil.metrics.boot_value import boot_value
@@ -120,8 +120,8 @@ def _cases(series: Iterable[SeriesVerdict]) -> Iterator[CaseFigures]:
         yield CaseFigures(board, first.kind, first.target, case_id, first.case_label, metrics)
 
 
-def _figure(item: SeriesVerdict) -> Figure:
-    return Figure(
+def _figure(item: SeriesVerdict) -> StoredFigure:
+    return StoredFigure(
         value=item.value,
         outcome=outcome_of(item),
         limit=item.limit,
@@ -190,7 +190,7 @@ def _named(product: str, rack: str, run_id: str) -> str:
     return f"{product and f'{product}, '}{rack}: {run_id}"
 
 
-def _points_of(record: RunRecord, limits: Mapping[str, Thresholds], run: StoredRun) -> Iterator[Point]:
+def _points_of(record: RunRecord, limits: Mapping[str, Thresholds], run: StoredRun) -> Iterator[BootPoint]:
     if record.bench not in limits:
         raise ConfigError(
             f"{run.path / FOLDER}: no {record.bench}.yaml, so the metrics of the run's "
@@ -200,7 +200,7 @@ def _points_of(record: RunRecord, limits: Mapping[str, Thresholds], run: StoredR
     for metric in limits[record.bench].metrics_of(record.parameters, [record]):
         found = boot_value(metric, record)
         if found is not None:
-            yield Point(
+            yield BootPoint(
                 board=record.board,
                 role=record.role,
                 index=record.boot_index,
@@ -231,7 +231,7 @@ def _names(info: RunInfo, entries: Sequence[Entry]) -> dict[str, str]:
     return names
 
 
-def _images(run: StoredRun, records: Sequence[RunRecord], names: Mapping[str, str]) -> list[Image]:
+def _images(run: StoredRun, records: Sequence[RunRecord], names: Mapping[str, str]) -> list[BootedImage]:
     """Return what booted in which role; two images of one name are told apart by their digests."""
     rulers: dict[tuple[str, str, str], dict[str, str]] = {}
     for record in records:
@@ -246,7 +246,7 @@ def _images(run: StoredRun, records: Sequence[RunRecord], names: Mapping[str, st
             )
     named = [(role, name) for role, name, _ in rulers]
     return [
-        Image(
+        BootedImage(
             role="candidate" if role == "candidate" else "reference",
             name=name if named.count((role, name)) == 1 else f"{name} {sha256[:8]}",
             sha256=sha256,

@@ -21,9 +21,9 @@ from typing import NamedTuple
 from hil.base.errors import ConfigError
 from hil.base.reading import SUMMARY_MOST_BYTES, read_at_most
 from hil.base.units import QuantityError, unit_of
-from hil.history.building import Point, build
+from hil.history.building import BootPoint, build
 from hil.history.files import keep, path_of, read_summary
-from hil.history.summary import SCHEMA_VERSION, BootValues, Image, MeasuredBoard, Summary
+from hil.history.summary import SCHEMA_VERSION, BootedImage, BootValues, MeasuredBoard, Summary
 from hil.model import IMPORTED, SeriesId, format_case_id, format_series_id
 
 COLUMNS = ("time", "commit", "value")
@@ -241,11 +241,13 @@ def _run(name: SeriesId, lines: Sequence[_Line]) -> Summary:
     time, commit = lines[0].time, lines[0].commit
     own = hashlib.sha256(f"{format_series_id(*name)} {time.isoformat()} {commit}".encode()).hexdigest()
     points = [
-        Point(name.board, "candidate", boot, NO_IMAGE, name.case_id, name.metric, value, samples=1, hits=0)
+        BootPoint(
+            name.board, "candidate", boot, NO_IMAGE, name.case_id, name.metric, value, samples=1, hits=0
+        )
         for boot, value in enumerate(sorted(line.value for line in lines))
     ]
     board = MeasuredBoard(name.board, IMPORTED, IMPORTED, {})
-    image = Image("candidate", IMPORTED, NO_IMAGE, {name.bench: IMPORTED})
+    image = BootedImage("candidate", IMPORTED, NO_IMAGE, {name.bench: IMPORTED})
     return Summary(
         schema=SCHEMA_VERSION,
         run_id=f"{IMPORTED}-{time:%Y%m%dT%H%M%SZ}-{own[:12]}",

@@ -14,7 +14,7 @@ from typing import TypeVar
 from hil.base.numeric import np
 from hil.history.files import Past, read_past
 from hil.history.summary import ROLES, BootValues, Summary
-from hil.metrics.sessions import History, SeriesHistory, Session, SessionBoard
+from hil.metrics.sessions import BootSession, History, SeriesHistory, SessionBoard
 from hil.model import bench_of, format_series_id
 
 Key = TypeVar("Key", bound=Hashable)
@@ -149,8 +149,8 @@ def _column(numbers: Sequence[int]) -> np.ndarray:
     return np.array(numbers, dtype=np.intp)
 
 
-def _session(run: Summary, held: BootValues) -> Session:
-    return Session(
+def _session(run: Summary, held: BootValues) -> BootSession:
+    return BootSession(
         run_id=run.run_id,
         started_utc=run.started_utc,
         rack=run.rack,

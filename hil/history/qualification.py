@@ -59,7 +59,7 @@ def share(hits: int, of: int) -> Share:
 
 
 @dataclass(frozen=True)
-class Counts:
+class Shares:
     """False blocks, and what was left undecided: of all judgements, and of all runs."""
 
     blocked: Share
@@ -69,7 +69,7 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class Seen:
+class SmallestSeen:
     """The smallest change that the comparisons of one metric would have seen: relative, else in its unit.
 
     ``low`` and ``high`` bound the median by order statistics, each side wrong in 2.5 % of cases at most; None
@@ -94,9 +94,9 @@ class Qualification:
     judgements: int
     runs: int
     alpha: float
-    counts: Counts
-    by_target: Mapping[str, Counts]
-    seen: tuple[Seen, ...]
+    counts: Shares
+    by_target: Mapping[str, Shares]
+    seen: tuple[SmallestSeen, ...]
     per_night: float
 
     @property
@@ -149,7 +149,7 @@ def _of(run: UnchangedRun, nature: Nature) -> list[Judgement]:
     return [item for item in run.judged.judgements if item.kind == nature.kind]
 
 
-def _counts(pairs: Sequence[tuple[UnchangedRun, Judgement]]) -> Counts:
+def _counts(pairs: Sequence[tuple[UnchangedRun, Judgement]]) -> Shares:
     runs = {run.run_id for run, _ in pairs}
 
     def both(outcome: str) -> tuple[Share, Share]:
@@ -158,10 +158,10 @@ def _counts(pairs: Sequence[tuple[UnchangedRun, Judgement]]) -> Counts:
 
     blocked, runs_blocked = both("regressed")
     undecided, runs_undecided = both("undecided")
-    return Counts(blocked, undecided, runs_blocked, runs_undecided)
+    return Shares(blocked, undecided, runs_blocked, runs_undecided)
 
 
-def _seen(items: Sequence[Judgement]) -> tuple[Seen, ...]:
+def _seen(items: Sequence[Judgement]) -> tuple[SmallestSeen, ...]:
     by_metric: dict[tuple[str, bool], list[float]] = {}
     for item in items:
         if item.smallest_effect is not None and math.isfinite(item.smallest_effect):
@@ -169,10 +169,10 @@ def _seen(items: Sequence[Judgement]) -> tuple[Seen, ...]:
     return tuple(_seen_of(name, relative, by_metric[name, relative]) for name, relative in sorted(by_metric))
 
 
-def _seen_of(metric: str, relative: bool, effects: Sequence[float]) -> Seen:
+def _seen_of(metric: str, relative: bool, effects: Sequence[float]) -> SmallestSeen:
     ordered = sorted(effects)
     low, high = quantile_ranks(len(ordered), 0.5, _SIDE)
-    return Seen(
+    return SmallestSeen(
         metric=metric,
         relative=relative,
         judgements=len(ordered),

@@ -28,7 +28,7 @@ class _Stored(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     """What is in the file; a key that holds what is usual is left out."""
 
 
-class Figure(_Stored, frozen=True):
+class StoredFigure(_Stored, frozen=True):
     """What a run said of a metric: value and limit in the unit that the metric's name ends with.
 
     ``blocking`` is there where there is a limit. ``at_least``: the value fell among timeouts.
@@ -50,7 +50,7 @@ class CaseFigures(_Stored, frozen=True):
     target: str
     case_id: str
     label: str
-    metrics: Mapping[str, Figure]
+    metrics: Mapping[str, StoredFigure]
 
 
 class BoardInRun(_Stored, frozen=True):
@@ -118,7 +118,7 @@ class MeasuredBoard(_Stored, frozen=True):
     conditions: Mapping[str, Scalar]
 
 
-class Image(_Stored, frozen=True):
+class BootedImage(_Stored, frozen=True):
     """What booted in a role. ``rulers`` maps a bench to the hash of the sources that measure."""
 
     role: Role
@@ -138,7 +138,7 @@ class Boots(_Stored, frozen=True):
     image: tuple[int, ...]
 
 
-class Series(_Stored, frozen=True):
+class SeriesColumns(_Stored, frozen=True):
     """Columns, one element a metric of a case on a set of boots, as positions in those of the boot values."""
 
     case: tuple[int, ...]
@@ -153,12 +153,12 @@ class BootValues(_Stored, frozen=True):
     """
 
     boards: tuple[MeasuredBoard, ...]
-    images: tuple[Image, ...]
+    images: tuple[BootedImage, ...]
     boots: Boots
     cases: tuple[str, ...]
     metrics: tuple[str, ...]
     boot_sets: tuple[tuple[int, ...], ...]
-    series: Series
+    series: SeriesColumns
     values: tuple[int | float | None, ...]
     samples: tuple[Count, ...]
     hits: tuple[Count, ...]
@@ -255,5 +255,5 @@ def _wrong_counts(held: BootValues) -> Iterator[str]:
                 yield f"image {held.images[image].name!r} lacks the ruler of {bench}"
 
 
-def _columns(series: Series) -> tuple[Sequence[int], ...]:
+def _columns(series: SeriesColumns) -> tuple[Sequence[int], ...]:
     return series.case, series.metric, series.boots

@@ -19,7 +19,7 @@ class SessionBoard:
 
 
 @dataclass(frozen=True)
-class Session:
+class BootSession:
     """One run of which boot values are kept. ``commit`` is the candidate's.
 
     ``firmware`` maps a role and image (``candidate virtual-esp32``) to the image's SHA-256; ``conditions``
@@ -82,7 +82,7 @@ class SeriesHistory:
 class History:
     """Sessions in order of time, and their series. ``left_out`` says which files were not read, and why."""
 
-    sessions: tuple[Session, ...] = ()
+    sessions: tuple[BootSession, ...] = ()
     entries: Mapping[tuple[str, str], SeriesHistory] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
 

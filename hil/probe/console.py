@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from hil.base.errors import ConfigError, FirmwareError, HilError, NoAnswerError
 from hil.probe.probe_file import Pattern, Probe
-from hil.probe.restarts import Boots, without_noise
+from hil.probe.restarts import RestartWatch, without_noise
 from hil.session import trouble
 from hil.session.console import Console, Lines, Unfinished, printable
 
@@ -31,7 +31,7 @@ _REFUSED = re.compile(  # a virtual board's station (firmware/host/idf/wifi/stat
 
 
 @dataclass(frozen=True)
-class Line:
+class ConsoleLine:
     """A line, or what had come of it at a pause. ``begun`` is what had come of it at the pause before.
 
     ``restarted``: by this line the product is known to have begun again.
@@ -39,7 +39,7 @@ class Line:
 
     time_ns: int
     text: str
-    begun: Line | None = None
+    begun: ConsoleLine | None = None
     is_whole: bool = True
     restarted: bool = False
 
@@ -53,7 +53,7 @@ class Line:
         *earlier, _ = self.states()
         return None if any(pattern.search(state.text) for state in earlier) else pattern.search(self.text)
 
-    def states(self) -> list[Line]:
+    def states(self) -> list[ConsoleLine]:
         """Return the line as it was at each pause, and as it is."""
         found, state = [self], self.begun
         while state is not None:
@@ -63,7 +63,7 @@ class Line:
 
 
 @dataclass
-class Counts:
+class UnaskedCounts:
     """What a product did between its ready line and now that nobody asked for."""
 
     restarts: int = 0
@@ -97,16 +97,16 @@ class ProductConsole:
     log: Callable[[str], None] | None = None
     log_path: str = ""
     decode: trouble.Decode | None = None
-    lines: list[Line] = field(default_factory=list)
-    counts: Counts = field(default_factory=Counts)
+    lines: list[ConsoleLine] = field(default_factory=list)
+    counts: UnaskedCounts = field(default_factory=UnaskedCounts)
     crashes: list[list[str]] = field(default_factory=list)  # the lines of what was counted
     is_ready: bool = False
     first_ns: int = 0  # when the first line of this boot had come
 
     def __post_init__(self) -> None:
         self._reader = Lines(self.console, log=self.log)
-        self._boots = Boots()
-        self._of_incident = deque[Line]()  # read to the end of an incident, and not by read() yet
+        self._boots = RestartWatch()
+        self._of_incident = deque[ConsoleLine]()  # read to the end of an incident, and not by read() yet
 
     def add_secret(self, text: str) -> None:
         self._reader.add_secret(text)
@@ -119,7 +119,7 @@ class ProductConsole:
         """Log what has arrived and was not read."""
         self._reader.close()
 
-    def read(self, deadline: float) -> Line | None:
+    def read(self, deadline: float) -> ConsoleLine | None:
         """Return the next line, None where none came by ``deadline`` (time.monotonic()).
 
         Raises FirmwareError where the product panicked or restarted and the probe does not count that;
@@ -144,12 +144,12 @@ class ProductConsole:
         self._look_for_restart(line)
         return replace(line, restarted=self.counts.boots > before)
 
-    def until(self, deadline: float) -> Iterator[Line]:
+    def until(self, deadline: float) -> Iterator[ConsoleLine]:
         """Yield lines until ``deadline``. Raises as read() does."""
         while (line := self.read(deadline)) is not None:
             yield line
 
-    def await_ready(self, probe: Probe) -> Line:
+    def await_ready(self, probe: Probe) -> ConsoleLine:
         """Read on to the line by which the product says that it is up, and return it.
 
         Raises:
@@ -180,7 +180,7 @@ class ProductConsole:
                 trouble.worst(booting.lines), booting.lines, "again and again before it was ready"
             )
 
-    def never(self, pattern: Pattern, what: str, lines: list[Line]) -> HilError:
+    def never(self, pattern: Pattern, what: str, lines: list[ConsoleLine]) -> HilError:
         """Return the error for a pattern that no line of ``lines`` matched, and whose fault that is.
 
         A line that is much like the pattern is its misspelling, the configuration's fault; without one the
@@ -233,12 +233,12 @@ class ProductConsole:
             next_step="give the case a longer duration_s or a smaller count, or see why it does less.",
         )
 
-    def _keep(self, text: str) -> Line:
+    def _keep(self, text: str) -> ConsoleLine:
         begun = self.lines.pop() if self.lines and not self.lines[-1].is_whole else None
         if isinstance(text, Unfinished):
-            line = Line(int(self._reader.came_s * 1e9), text, begun, is_whole=False)
+            line = ConsoleLine(int(self._reader.came_s * 1e9), text, begun, is_whole=False)
         else:
-            line = Line(time.monotonic_ns(), text, begun)
+            line = ConsoleLine(time.monotonic_ns(), text, begun)
         self.first_ns = self.first_ns or line.time_ns
         self.lines.append(line)
         return line
@@ -258,7 +258,7 @@ class ProductConsole:
     def _counts(self) -> bool:
         return self.probe is not None and self.probe.restart == "count"
 
-    def _look_for_restart(self, line: Line) -> None:
+    def _look_for_restart(self, line: ConsoleLine) -> None:
         """Count or raise a restart that a line shows and the ROM's line did not."""
         why = self._boots.take(line)
         if not why or not self.is_ready:
@@ -296,7 +296,7 @@ class ProductConsole:
         )
 
 
-def nearest(pattern: Pattern, lines: list[Line]) -> tuple[str, float]:
+def nearest(pattern: Pattern, lines: list[ConsoleLine]) -> tuple[str, float]:
     """Return the line that is most like what a pattern says literally, and how much, from 0 to 1.
 
     A log line is longer than a pattern, so what is compared is the part of it that lies against the pattern.

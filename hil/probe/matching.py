@@ -19,7 +19,7 @@ LATE_TIMEOUTS = 10  # an unanswered question's answer that comes even later is n
 
 
 @dataclass(frozen=True)
-class Event:
+class LineEvent:
     """A line that asks, answers, or shows that the product began again. ``key`` is None without a key."""
 
     kind: Literal["ask", "answer", "restart"]
@@ -28,7 +28,7 @@ class Event:
 
 
 @dataclass
-class Row:
+class MatchedRow:
     """``done_ns`` is 0 without an answer in time; ``is_cut``: the product began again before it."""
 
     began_ns: int
@@ -56,13 +56,13 @@ class ByKey:
     """An answer ends the question with its key."""
 
     timeout_ns: int
-    rows: list[Row] = field(default_factory=list)
+    rows: list[MatchedRow] = field(default_factory=list)
     tally: Tally = field(default_factory=Tally)
-    _last: dict[str | None, Row] = field(default_factory=dict)  # of each key
+    _last: dict[str | None, MatchedRow] = field(default_factory=dict)  # of each key
     _early: dict[str | None, int] = field(default_factory=dict)  # answers that wait for their question
     _again: dict[str | None, int] = field(default_factory=dict)  # second answers, or early ones of the next
 
-    def take(self, event: Event) -> None:
+    def take(self, event: LineEvent) -> None:
         match event.kind:
             case "ask":
                 self._ask(event.time_ns, event.key)
@@ -84,7 +84,7 @@ class ByKey:
         if last and not last.done_ns and time_ns - last.began_ns <= self.timeout_ns:
             self.tally.asked_again += 1
             return
-        self._last[key] = row = Row(time_ns)
+        self._last[key] = row = MatchedRow(time_ns)
         self.rows.append(row)
         early_ns, again_ns = self._early.pop(key, None), self._again.pop(key, None)
         if early_ns is not None:
@@ -92,7 +92,7 @@ class ByKey:
         elif again_ns is not None:
             self.tally.answered_again -= self._came_early(row, again_ns)
 
-    def _came_early(self, row: Row, came_ns: int) -> bool:
+    def _came_early(self, row: MatchedRow, came_ns: int) -> bool:
         """End a row by an answer that came before it; return whether it did."""
         if is_early := row.began_ns - came_ns <= EARLY_NS:
             row.done_ns = row.began_ns
@@ -132,13 +132,13 @@ class ByNewest:
     """
 
     timeout_ns: int
-    rows: list[Row] = field(default_factory=list)
+    rows: list[MatchedRow] = field(default_factory=list)
     tally: Tally = field(default_factory=Tally)
     is_ambiguous: bool = False
-    _open: Row | None = None
+    _open: MatchedRow | None = None
     _in_order: deque[int] = field(default_factory=deque)  # questions that wait, if answers keep their order
 
-    def take(self, event: Event) -> None:
+    def take(self, event: LineEvent) -> None:
         while self._in_order and event.time_ns - self._in_order[0] > self.timeout_ns:
             self._in_order.popleft()
         match event.kind:
@@ -153,7 +153,7 @@ class ByNewest:
 
     def _ask(self, time_ns: int) -> None:
         self.tally.overlapped += self._open is not None and time_ns - self._open.began_ns <= self.timeout_ns
-        self._open = Row(time_ns)
+        self._open = MatchedRow(time_ns)
         self.rows.append(self._open)
         self._in_order.append(time_ns)
 
@@ -173,7 +173,7 @@ class ByNewest:
         """Do nothing: no answer waits for its question."""
 
 
-def _cut(rows: Sequence[Row], time_ns: int, timeout_ns: int) -> None:
+def _cut(rows: Sequence[MatchedRow], time_ns: int, timeout_ns: int) -> None:
     for row in reversed(rows):
         if time_ns - row.began_ns > timeout_ns:
             return
@@ -191,11 +191,11 @@ class Matching:
     def __post_init__(self) -> None:
         self._matcher: ByKey | ByNewest = (ByKey if self.has_key else ByNewest)(self.timeout_ns)
 
-    def take(self, event: Event) -> None:
+    def take(self, event: LineEvent) -> None:
         self._matcher.take(event)
 
     @property
-    def rows(self) -> Sequence[Row]:
+    def rows(self) -> Sequence[MatchedRow]:
         return self._matcher.rows[: self.wanted]
 
     @property
@@ -209,7 +209,7 @@ class Matching:
         newest_ns = self.rows[-1].began_ns if self._matcher.tally.overlapped else waiting[-1]
         return newest_ns + self.timeout_ns
 
-    def finish(self) -> tuple[Sequence[Row], Tally] | None:
+    def finish(self) -> tuple[Sequence[MatchedRow], Tally] | None:
         """Return the rows and what they do not show; None where nothing tells which answer ends which row."""
         self._matcher.close()
         if isinstance(self._matcher, ByNewest) and self._matcher.is_ambiguous:
@@ -218,8 +218,8 @@ class Matching:
 
 
 def match(
-    events: Sequence[Event], wanted: int, timeout_ns: int, *, has_key: bool
-) -> tuple[Sequence[Row], Tally] | None:
+    events: Sequence[LineEvent], wanted: int, timeout_ns: int, *, has_key: bool
+) -> tuple[Sequence[MatchedRow], Tally] | None:
     """Return what Matching.finish() returns after ``events``."""
     matching = Matching(wanted, timeout_ns, has_key)
     for event in events:

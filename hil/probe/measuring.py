@@ -17,11 +17,21 @@ from decimal import Decimal, InvalidOperation
 
 from hil.base.errors import ConfigError, FirmwareError
 from hil.model import Scalar
-from hil.probe.console import Line, ProductConsole
-from hil.probe.matching import Event, Matching, Row
-from hil.probe.peers import BrokerSession, Message, Server
-from hil.probe.probe_file import KEY, Arrivals, Between, Boot, Download, Field, Pattern, Request, Values
-from hil.probe.sequences import Counting
+from hil.probe.console import ConsoleLine, ProductConsole
+from hil.probe.matching import LineEvent, MatchedRow, Matching
+from hil.probe.peers import BrokerSession, PeerMessage, Server
+from hil.probe.probe_file import (
+    KEY,
+    Arrivals,
+    Between,
+    BootRows,
+    Download,
+    Field,
+    Pattern,
+    ProbeRequest,
+    Values,
+)
+from hil.probe.sequences import SequenceNumbers
 from hil.session.console import printable
 
 OK, TIMED_OUT = 0, 1
@@ -35,7 +45,7 @@ Columns = Mapping[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
-class Case:
+class MeasuredCase:
     """The parameters that measures share; what a case has not is 0."""
 
     count: int
@@ -49,7 +59,7 @@ class Case:
         return self.count + self.warmup
 
     @classmethod
-    def of(cls, parameters: Mapping[str, Scalar]) -> Case:
+    def of(cls, parameters: Mapping[str, Scalar]) -> MeasuredCase:
         def number(name: str) -> int:
             value = parameters.get(name, 0)
             return value if isinstance(value, int) else 0
@@ -73,7 +83,9 @@ class Clock:
         return (time_ns - self.start_ns) // 1000
 
 
-def measure_between(console: ProductConsole, spec: Between, case: Case) -> tuple[Columns, Mapping[str, int]]:
+def measure_between(
+    console: ProductConsole, spec: Between, case: MeasuredCase
+) -> tuple[Columns, Mapping[str, int]]:
     """Return rows from a line to its answer, and counts of the lines that rows do not show.
 
     Raises FirmwareError where fewer lines begin a row than the case wants; ConfigError where a pattern is
@@ -106,7 +118,7 @@ def measure_between(console: ProductConsole, spec: Between, case: Case) -> tuple
     return _pairs_columns(clock, rows, matching.timeout_ns), tally.facts()
 
 
-def _until_over(console: ProductConsole, matching: Matching, deadline: float) -> Iterator[Line]:
+def _until_over(console: ProductConsole, matching: Matching, deadline: float) -> Iterator[ConsoleLine]:
     """Yield lines until the rows are over; where those lack, until ``deadline``."""
     while True:
         ends_ns = matching.ends_ns
@@ -118,20 +130,20 @@ def _until_over(console: ProductConsole, matching: Matching, deadline: float) ->
         yield line
 
 
-def _events(spec: Between, line: Line) -> Iterator[Event]:
+def _events(spec: Between, line: ConsoleLine) -> Iterator[LineEvent]:
     """Yield what a line is: one that matches both patterns answers before it asks."""
     if line.restarted:
-        yield Event("restart", line.time_ns)
+        yield LineEvent("restart", line.time_ns)
     answers, asks = line.search(spec.end), line.search(spec.start)
     key = asks.groupdict().get(KEY) if asks else None
     if answers and (key is None or answers[KEY] != key):  # no question answers itself
-        yield Event("answer", line.time_ns, answers.groupdict().get(KEY))
+        yield LineEvent("answer", line.time_ns, answers.groupdict().get(KEY))
     if asks:
-        yield Event("ask", line.time_ns, key)
+        yield LineEvent("ask", line.time_ns, key)
 
 
 def _check_answers(
-    console: ProductConsole, spec: Between, asked: set[str], answered: set[str], seen: list[Line]
+    console: ProductConsole, spec: Between, asked: set[str], answered: set[str], seen: list[ConsoleLine]
 ) -> None:
     """Raise ConfigError where no question had its answer because of what the patterns are.
 
@@ -155,14 +167,16 @@ def _some(keys: set[str]) -> str:
     return quoted + (", …" if len(keys) > KEYS_QUOTED else "")
 
 
-def _check_some(console: ProductConsole, pattern: Pattern, found: int, case: Case, seen: list[Line]) -> None:
+def _check_some(
+    console: ProductConsole, pattern: Pattern, found: int, case: MeasuredCase, seen: list[ConsoleLine]
+) -> None:
     if found == 0:
         raise console.never(pattern, f"watched for {case.duration_s:g} s", seen)
     if found < case.rows:
         raise console.too_few(pattern, found, case.rows, case.duration_s)
 
 
-def _pairs_columns(clock: Clock, rows: Sequence[Row], timeout_ns: int) -> Columns:
+def _pairs_columns(clock: Clock, rows: Sequence[MatchedRow], timeout_ns: int) -> Columns:
     return {
         "began_us": tuple(clock.us(row.began_ns) for row in rows),
         "done_us": tuple(clock.us(row.done_ns or row.began_ns + timeout_ns) for row in rows),
@@ -170,7 +184,7 @@ def _pairs_columns(clock: Clock, rows: Sequence[Row], timeout_ns: int) -> Column
     }
 
 
-def measure_values(console: ProductConsole, spec: Values, case: Case) -> Columns:
+def measure_values(console: ProductConsole, spec: Values, case: MeasuredCase) -> Columns:
     """Return the numbers of lines that match. Raises as measure_between(), and where one is no number."""
     clock, first = Clock(), len(console.lines)
     rows: list[tuple[int, list[int]]] = []
@@ -202,7 +216,7 @@ def _number(spec: Values, name: str, text: str | None) -> int:
     return int(value)
 
 
-def measure_boot(console: ProductConsole, spec: Boot, case: Case) -> Columns:
+def measure_boot(console: ProductConsole, spec: BootRows, case: MeasuredCase) -> Columns:
     """Return one row: from the first line of this boot to the line that is waited for."""
     clock = Clock(console.first_ns)
     timeout_s = case.timeout_ms / 1e3
@@ -220,7 +234,9 @@ def measure_boot(console: ProductConsole, spec: Boot, case: Case) -> Columns:
     return {"began_us": (0,), "done_us": (done_us,), "outcome": (TIMED_OUT if late else OK,)}
 
 
-def measure_arrivals(console: ProductConsole, broker: BrokerSession, spec: Arrivals, case: Case) -> Columns:
+def measure_arrivals(
+    console: ProductConsole, broker: BrokerSession, spec: Arrivals, case: MeasuredCase
+) -> Columns:
     """Return a row for each sequence number behind the first that came, in their order; lost ones too.
 
     The first one is where intervals and times begin. Numbers go on where the product's counter wraps.
@@ -230,9 +246,9 @@ def measure_arrivals(console: ProductConsole, broker: BrokerSession, spec: Arriv
         FirmwareError: nothing came, or not as much as the case wants; numbers that begin again.
     """
     deadline = time.monotonic() + case.duration_s
-    arrived: dict[int, list[Message]] = {}
+    arrived: dict[int, list[PeerMessage]] = {}
     first, complete_by = None, 0.0
-    counting = Counting(spec.modulus)
+    counting = SequenceNumbers(spec.modulus)
     while time.monotonic() < deadline:
         _drain(console, min(deadline, time.monotonic() + POLL_S))
         broker.check()
@@ -257,7 +273,7 @@ def measure_arrivals(console: ProductConsole, broker: BrokerSession, spec: Arriv
     return _arrivals_columns(spec, range(first, first + case.rows + 1), arrived)
 
 
-def _placed(counting: Counting, spec: Arrivals, message: Message) -> int:
+def _placed(counting: SequenceNumbers, spec: Arrivals, message: PeerMessage) -> int:
     number = _integer(spec.sequence, "sequence", message)
     if counting.is_beyond(number):
         whose = "that the probe gives" if spec.modulus else "at which it seemed to wrap"
@@ -270,7 +286,11 @@ def _placed(counting: Counting, spec: Arrivals, message: Message) -> int:
 
 
 def _check_forward(
-    number: int, first: int, arrived: Mapping[int, list[Message]], message: Message, console: ProductConsole
+    number: int,
+    first: int,
+    arrived: Mapping[int, list[PeerMessage]],
+    message: PeerMessage,
+    console: ProductConsole,
 ) -> None:
     """Raise FirmwareError where a number went farther back than a late message or a copy does.
 
@@ -294,7 +314,7 @@ def _check_forward(
     )
 
 
-def _arrivals_columns(spec: Arrivals, numbers: range, arrived: Mapping[int, list[Message]]) -> Columns:
+def _arrivals_columns(spec: Arrivals, numbers: range, arrived: Mapping[int, list[PeerMessage]]) -> Columns:
     rows: dict[str, list[int]] = {name: [] for name in spec.columns}
     previous_ns = arrived[numbers[0]][0].time_ns
     clock = Clock(previous_ns)
@@ -313,7 +333,7 @@ def _arrivals_columns(spec: Arrivals, numbers: range, arrived: Mapping[int, list
     return {name: tuple(values) for name, values in rows.items()}
 
 
-def _sent_us(clock: Clock, sent_at: Field, message: Message) -> int:
+def _sent_us(clock: Clock, sent_at: Field, message: PeerMessage) -> int:
     """Return when a message was sent by the product's wall clock, on the host's clock of the case.
 
     A clock that is hours off was never set, and no delay can be told by it.
@@ -329,7 +349,7 @@ def _sent_us(clock: Clock, sent_at: Field, message: Message) -> int:
     return clock.us(message.time_ns) - apart_us
 
 
-def _integer(value: Field, name: str, message: Message) -> int:
+def _integer(value: Field, name: str, message: PeerMessage) -> int:
     found = read_field(value, message.payload)
     if isinstance(found, str) and _INTEGER.fullmatch(found):
         found = int(found)
@@ -338,7 +358,7 @@ def _integer(value: Field, name: str, message: Message) -> int:
     return found
 
 
-def unreadable(value: Field, name: str, message: Message) -> ConfigError:
+def unreadable(value: Field, name: str, message: PeerMessage) -> ConfigError:
     """Return the error for a message whose field is not what it has to be, with the payload as it came."""
     payload, found = message.payload, read_field(value, message.payload)
     where = f"{value.where}: {name} ({value.text})"
@@ -391,7 +411,9 @@ def _drain(console: ProductConsole, deadline: float) -> None:
         pass
 
 
-def measure_requests(console: ProductConsole, broker: BrokerSession, spec: Request, case: Case) -> Columns:
+def measure_requests(
+    console: ProductConsole, broker: BrokerSession, spec: ProbeRequest, case: MeasuredCase
+) -> Columns:
     """Return a row for each request that the host published at its time, answered or not.
 
     The broker's client paces them by the host's clock, and waits for no answer before the next one.
@@ -400,7 +422,7 @@ def measure_requests(console: ProductConsole, broker: BrokerSession, spec: Reque
     lasts_s = (case.rows * case.interval_us) / 1e6 + case.timeout_ms / 1e3
     deadline = time.monotonic() + lasts_s + 5.0
     answers: dict[str, int] = {}
-    strange: list[Message] = []
+    strange: list[PeerMessage] = []
     while time.monotonic() < deadline:
         _drain(console, min(deadline, time.monotonic() + POLL_S))
         broker.check()
@@ -434,7 +456,7 @@ def measure_requests(console: ProductConsole, broker: BrokerSession, spec: Reque
 
 
 def measure_download(
-    console: ProductConsole, broker: BrokerSession, server: Server, spec: Download, case: Case
+    console: ProductConsole, broker: BrokerSession, server: Server, spec: Download, case: MeasuredCase
 ) -> Columns:
     """Return one row: from the request to fetch to the last byte that the rack's server handed over.
 

@@ -31,7 +31,7 @@ _PUBLISHED = re.compile(r"Received PUBLISH from (\S+) \([^']*'([^']*)'")
 
 
 @dataclass(frozen=True)
-class Message:
+class PeerMessage:
     """A message as the host's client had it; ``time_ns`` is CLOCK_MONOTONIC, ``wall_ns`` the time of day."""
 
     time_ns: int
@@ -41,9 +41,9 @@ class Message:
     retained: bool
 
 
-def _message(line: Mapping[str, Any]) -> Message:
+def _message(line: Mapping[str, Any]) -> PeerMessage:
     payload = base64.b64decode(line["payload"])
-    return Message(line["time_ns"], line["wall_ns"], line["topic"], payload, bool(line["retain"]))
+    return PeerMessage(line["time_ns"], line["wall_ns"], line["topic"], payload, bool(line["retain"]))
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class BrokerSession:
     def stop(self) -> None:
         self._program.stop()
 
-    def new_messages(self) -> Sequence[Message]:
+    def new_messages(self) -> Sequence[PeerMessage]:
         """Return what came since the last call; what the broker had kept from before is left out."""
         lines = self._program.lines.of(MESSAGE)
         new, self._taken = lines[self._taken :], len(lines)

@@ -87,7 +87,7 @@ class Values:
 
 
 @dataclass(frozen=True)
-class Boot:
+class BootRows:
     """From the first byte that a reset board sends to a line: one row a boot."""
 
     end: Pattern
@@ -116,7 +116,7 @@ class Arrivals:
 
 
 @dataclass(frozen=True)
-class Request:
+class ProbeRequest:
     """A request that the host publishes, and the product's answer. ``{n}`` is its number."""
 
     topic: str
@@ -142,7 +142,7 @@ class Download:
         return ("asked_us", "began_us", "done_us", "size_bytes", "outcome")
 
 
-Measures = Between | Values | Boot | Arrivals | Request | Download
+Measures = Between | Values | BootRows | Arrivals | ProbeRequest | Download
 
 
 @dataclass(frozen=True)
@@ -161,13 +161,13 @@ class Probe:
     def parameters(self) -> Sequence[str]:
         """The parameters that its thresholds file has to have."""
         match self.measures:
-            case Boot():
+            case BootRows():
                 return ("timeout_ms",)
             case Values():
                 return ("count", "duration_s")
             case Between() | Arrivals():
                 return ("count", "duration_s", "timeout_ms")
-            case Request():
+            case ProbeRequest():
                 return ("count", "interval_us", "timeout_ms")
             case Download():
                 return ("timeout_ms",)
@@ -249,8 +249,8 @@ def _values(node: Node) -> Values:
     return Values(line, factors)
 
 
-def _boot(node: Node) -> Boot:
-    return Boot(_pattern(node, "to"))
+def _boot(node: Node) -> BootRows:
+    return BootRows(_pattern(node, "to"))
 
 
 def _field(node: Node, key: str) -> Field:
@@ -270,13 +270,13 @@ def _arrivals(node: Node) -> Arrivals:
     return Arrivals(node.text("topic"), _field(node, "sequence"), sent_at, modulus)
 
 
-def _request(node: Node) -> Request:
+def _request(node: Node) -> ProbeRequest:
     payload = node.text("payload")
     if "{n}" not in payload:
         raise node.error(
             "payload", "the number of the request, {n}, is not in it, so no answer is known by it."
         )
-    return Request(node.text("topic"), payload, node.text("reply_topic"), _field(node, "key"))
+    return ProbeRequest(node.text("topic"), payload, node.text("reply_topic"), _field(node, "key"))
 
 
 def _download(node: Node) -> Download:

@@ -42,8 +42,8 @@ _TRUSTED_LINES, _TRUSTED_MS = 10, 1000  # so long a log's time has to keep to th
 _BEGUN_LINES, _BEGUN_MS = 3, 100  # and so long after it began again
 
 
-class Line(Protocol):
-    """hil.probe.console.Line"""
+class TimedLine(Protocol):
+    """hil.probe.console.ConsoleLine"""
 
     @property
     def time_ns(self) -> int: ...
@@ -88,7 +88,7 @@ class LogClock:
     def is_trusted(self) -> bool:
         return self._now is not None and self._begun is None and self._now.lasts(_TRUSTED_LINES, _TRUSTED_MS)
 
-    def began_again(self, line: Line) -> bool:
+    def began_again(self, line: TimedLine) -> bool:
         """Take a line; return whether the time began again, which three lines have to show."""
         if (stamp_ms := stamp_of(line.text)) is None:
             return False
@@ -132,17 +132,17 @@ def without_noise(text: str) -> str:
 
 
 @dataclass
-class Boots:
+class RestartWatch:
     """One product's boots. ``take`` each line; once the product is ready, name its ready line."""
 
     _stage: int = -1  # the last of a boot's lines that came
     _clock: LogClock = field(default_factory=LogClock)
     _ready: Pattern | None = None
-    _ready_line: Line | None = None
+    _ready_line: TimedLine | None = None
     _boot_ns: int = 0  # from the boot's first line to the ready line
     _is_once: bool = True  # the ready line comes once a boot
 
-    def ready(self, pattern: Pattern | None, line: Line, first_ns: int) -> None:
+    def ready(self, pattern: Pattern | None, line: TimedLine, first_ns: int) -> None:
         """Take ``line`` for the ready line of a boot whose first line came at ``first_ns``.
 
         ``pattern`` is None where it is a prompt, which comes after each command, too.
@@ -150,7 +150,7 @@ class Boots:
         self._ready, self._ready_line, self._stage = pattern, line, _READY
         self._boot_ns = line.time_ns - first_ns
 
-    def take(self, line: Line) -> str:
+    def take(self, line: TimedLine) -> str:
         """Return by what a line shows that the product began again, "" where it does not."""
         if is_of_rom(line.text):  # whoever reads the ROM's lines knows of it
             self._stage, self._clock = -1, LogClock()
@@ -167,14 +167,14 @@ class Boots:
             return "the time in its log began again"
         return ""
 
-    def _stage_of(self, line: Line) -> int | None:
+    def _stage_of(self, line: TimedLine) -> int | None:
         if self._ready and self._ready.search(line.text):
             return _READY
         text = plain(line.text)
         start = max(0, len(text) - CHARACTERS_MAX)
         return next((stage for stage, mark in enumerate(_BOOT_LINES) if mark.search(text, start)), None)
 
-    def _again_ready(self, line: Line) -> str:
+    def _again_ready(self, line: TimedLine) -> str:
         before, self._ready_line = self._ready_line, line
         if self._stage < _READY or before is None:
             self._stage = _READY
@@ -190,7 +190,7 @@ class Boots:
         return why
 
 
-def _runs_on(before: Line, line: Line) -> bool:
+def _runs_on(before: TimedLine, line: TimedLine) -> bool:
     """Return whether the time in two lines went on as the host's clock did."""
     old, new = stamp_of(before.text), stamp_of(line.text)
     if old is None or new is None or new <= old:

@@ -10,7 +10,7 @@ LOST_WHERE_FOUND, LOST_WHERE_GIVEN = 3, 31  # numbers that may lack around a wra
 
 
 @dataclass
-class Counting:
+class SequenceNumbers:
     """Turns numbers, in the order in which they come, into numbers that do not wrap.
 
     ``modulus``: how many numbers the product counts before it begins anew, from 0 or 1 on; 0 where nobody

@@ -23,7 +23,7 @@ PREFIX = "--hil-"  # of pytest's options, but for --rack: a suite's own conftest
 
 
 @dataclass(frozen=True)
-class Rule:
+class OptionRule:
     """An option excludes others, or needs one of them. ``way_out`` has their flags in braces."""
 
     others: Sequence[str]
@@ -58,11 +58,11 @@ class Option:
     env: str = ""
     shown: str = ""
     defaults: Mapping[Command, Default] = field(default_factory=dict)
-    rules: Sequence[Rule] = ()
+    rules: Sequence[OptionRule] = ()
 
 
 @dataclass(frozen=True)
-class Row:
+class OptionRow:
     """One option. ``kind`` is the type of a value; of a repeatable option, that of each."""
 
     name: str
@@ -157,7 +157,7 @@ class RunOptions:
             "Boot each board so often, and measure all of its cases in each boot.", "run", "run",
             metavar="N", most=BOOTS_MAX, shown="1",
             rules=[
-                Rule(
+                OptionRule(
                     ("base", "unchanged"), "the gate decides how many boots it needs",
                     "leave {boots} out, bound it by {budget}, or compare a fixed number with {reference}.",
                 )
@@ -196,7 +196,7 @@ class RunOptions:
         Path | None,
         Option(
             "Compare with this bundle, or this build, until all is decided.", "firmware", "run cost",
-            metavar="DIR", rules=[Rule(("reference", "unchanged"), _ONE_OTHER, _LEAVE_ONE)],
+            metavar="DIR", rules=[OptionRule(("reference", "unchanged"), _ONE_OTHER, _LEAVE_ONE)],
         ),
     ] = None  # fmt: skip
     no_base_because: Annotated[
@@ -206,7 +206,7 @@ class RunOptions:
             "sources do not build, limits alone are judged; else the run is undecided.",
             "firmware", "run cost", metavar="FILE",
             rules=[
-                Rule(
+                OptionRule(
                     ("base", "reference", "unchanged"), "there is something to compare with",
                     "leave one of them out.",
                 )
@@ -217,7 +217,7 @@ class RunOptions:
         bool,
         Option(
             "Compare with itself, as with a base: how the gate judges no change. It blocks nothing.",
-            "firmware", "run", rules=[Rule(("reference",), _ONE_OTHER, _LEAVE_ONE)],
+            "firmware", "run", rules=[OptionRule(("reference",), _ONE_OTHER, _LEAVE_ONE)],
         ),
     ] = False  # fmt: skip
     budget: Annotated[
@@ -226,7 +226,7 @@ class RunOptions:
             "Begin no boots of a comparison with a base that would not be through by then.", "firmware",
             "run compare qualify", metavar="MINUTES", shown="15",
             rules=[
-                Rule(
+                OptionRule(
                     ("base", "unchanged"), "it bounds a comparison with a base",
                     "add {base} DIR, or leave {budget} out.", is_needed=True,
                 )
@@ -245,7 +245,7 @@ class RunOptions:
         Option(
             "The other may be of another ESP-IDF release: then the releases are compared.", "firmware", "run",
             rules=[
-                Rule(
+                OptionRule(
                     ("base", "reference"), "nothing is compared",
                     "add {base} DIR or {reference} DIR, or leave {across_idf} out.", is_needed=True,
                 )
@@ -300,7 +300,9 @@ class RunOptions:
                 if bool(found) != rule.is_needed:
                     raise self._broken(row, rule, found, flags)
 
-    def _broken(self, row: Row, rule: Rule, found: Sequence[str], flags: Mapping[str, str]) -> ConfigError:
+    def _broken(
+        self, row: OptionRow, rule: OptionRule, found: Sequence[str], flags: Mapping[str, str]
+    ) -> ConfigError:
         number = f" {getattr(self, row.name):g}" if row.kind in (int, float) else ""
         others = " or ".join(flags[name] for name in found or rule.others)
         word = "without" if rule.is_needed else "with"
@@ -309,7 +311,7 @@ class RunOptions:
             next_step=rule.way_out.format_map(flags),
         )
 
-    def _is_given(self, row: Row) -> bool:
+    def _is_given(self, row: OptionRow) -> bool:
         return bool(getattr(self, row.name) != row.default)
 
     def arguments(self, prefix: str = "--") -> list[str]:
@@ -318,18 +320,18 @@ class RunOptions:
         return [word for row in given for word in row.words(getattr(self, row.name), prefix)]
 
 
-def _rows() -> Iterator[Row]:
+def _rows() -> Iterator[OptionRow]:
     hints = get_type_hints(RunOptions, include_extras=True)
     for one in fields(RunOptions):
         hint, option = get_args(hints[one.name])
         words = (str,) if get_origin(hint) is Literal else get_args(hint)
         kind = next((part for part in words if part is not type(None)), hint)
-        yield Row(one.name, kind, get_origin(hint) is tuple, one.default, option)
+        yield OptionRow(one.name, kind, get_origin(hint) is tuple, one.default, option)
 
 
 ROWS = tuple(_rows())
 
 
-def rows_of(command: Command) -> list[Row]:
+def rows_of(command: Command) -> list[OptionRow]:
     """Return the options that a command has."""
     return [row for row in ROWS if command == "pytest" or command in row.option.commands.split()]

@@ -26,7 +26,7 @@ from hil.probe import measuring
 from hil.probe.console import ProductConsole
 from hil.probe.measuring import Columns
 from hil.probe.peers import Asking, BrokerSession, Server
-from hil.probe.probe_file import Arrivals, Between, Boot, Download, Probe, Request, Values
+from hil.probe.probe_file import Arrivals, Between, BootRows, Download, Probe, ProbeRequest, Values
 
 CLOCK = "host"
 SETTLE_S = 0.3  # after a line was typed: a console that reads slowly must not lose the next one
@@ -126,24 +126,24 @@ class ProductDevice:
             self.console.await_ready(probe)
         with self.around():
             if isinstance(probe.measures, Between):
-                wanted = measuring.Case.of(case.parameters)
+                wanted = measuring.MeasuredCase.of(case.parameters)
                 columns, counts = measuring.measure_between(self.console, probe.measures, wanted)
             else:
                 columns, counts = self._columns(probe.measures, case), {}
         return self._series(probe, case, columns, counts, (began, time.monotonic()))
 
-    def _columns(self, spec: Values | Boot | Arrivals | Request | Download, case: Case) -> Columns:
-        wanted = measuring.Case.of(case.parameters)
+    def _columns(self, spec: Values | BootRows | Arrivals | ProbeRequest | Download, case: Case) -> Columns:
+        wanted = measuring.MeasuredCase.of(case.parameters)
         match spec:
             case Values():
                 return measuring.measure_values(self.console, spec, wanted)
-            case Boot():
+            case BootRows():
                 return measuring.measure_boot(self.console, spec, wanted)
             case Arrivals():
                 spec = replace(spec, topic=filled(spec.topic, self.words))
                 with self.place(case) as place, self._broker(place, spec.topic) as broker:
                     return measuring.measure_arrivals(self.console, broker, spec, wanted)
-            case Request():
+            case ProbeRequest():
                 asking = self._asking(spec.topic, spec.payload, wanted.rows, wanted.interval_us)
                 spec = replace(spec, reply_topic=filled(spec.reply_topic, self.words))
                 with self.place(case) as place, self._broker(place, spec.reply_topic, asking) as broker:
@@ -152,7 +152,7 @@ class ProductDevice:
                 with self.place(case) as place:
                     return self._downloaded(place, spec, wanted)
 
-    def _downloaded(self, place: Place, spec: Download, wanted: measuring.Case) -> Columns:
+    def _downloaded(self, place: Place, spec: Download, wanted: measuring.MeasuredCase) -> Columns:
         spec = replace(spec, topic=filled(spec.topic, self.words))
         file = app_image(self.build_dir) if spec.file == "firmware" else Path(spec.file)
         server = Server(place.spawner, place.host_address, file, place.folder)
@@ -187,7 +187,7 @@ class ProductDevice:
         return Series(
             case=case,
             columns=columns,
-            warmup_rows=measuring.Case.of(case.parameters).warmup,
+            warmup_rows=measuring.MeasuredCase.of(case.parameters).warmup,
             clock=CLOCK,
             firmware_sha256=self.firmware_sha256,
             ruler_hash=probe.digest,
@@ -204,7 +204,7 @@ class ProductDevice:
 
     def _facts(self, probe: Probe) -> Mapping[str, Scalar]:
         """Return what the record says of the clock: a console's times are those of line ends."""
-        of_console = isinstance(probe.measures, Between | Values | Boot)
+        of_console = isinstance(probe.measures, Between | Values | BootRows)
         line_us = round(80 * BITS_A_CHARACTER * 1e6 / self.board.baud) if of_console else 0
         return {
             "probe": probe.path.name,

@@ -81,7 +81,7 @@ class SharedObject:
 
 
 @dataclass(frozen=True)
-class Event:
+class TraceEvent:
     """One event. ``time_us`` counts from trace_start(); ``mark`` is None unless ``kind`` is MARK."""
 
     time_us: int
@@ -100,7 +100,7 @@ class Trace:
     from its wake until it waits, and who runs is inferred from priorities.
     """
 
-    events: tuple[Event, ...]
+    events: tuple[TraceEvent, ...]
     tasks: Mapping[int, Task]
     objects: Mapping[int, SharedObject] = field(default_factory=dict)
     exact: bool = True

@@ -20,7 +20,7 @@ from hil.base.reading import RUN_MOST_BYTES, read_at_most
 from hil.model import Case, Scalar, Series
 from hil.store.files import disk_error, replace_file
 from hil.trace.events import Trace
-from hil.trace.finding import Finding, explain
+from hil.trace.finding import TraceFinding, explain
 from hil.trace.reading import COLUMNS, read_trace
 from hil.trace.reconstruction import reconstruct
 from hil.trace.timeline import Timeline
@@ -62,7 +62,7 @@ class StoredTrace:
     boot_index: int
     trace: Trace
     timeline: Timeline
-    finding: Finding
+    finding: TraceFinding
 
 
 def is_traced(series: Series) -> bool:

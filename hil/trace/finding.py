@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from hil.base.units import find_unit, format_value
-from hil.trace.events import LATE_MARKS, Event, EventKind, Mark, Trace
+from hil.trace.events import LATE_MARKS, EventKind, Mark, Trace, TraceEvent
 from hil.trace.timeline import Holding, Segment, State, Timeline
 
 SHORTEST_US = (
@@ -151,7 +151,7 @@ INVERSION, HELD, PREEMPTED, HOST, TIMER, WAITED, OWN, NONE = (
 
 
 @dataclass(frozen=True)
-class Finding:
+class TraceFinding:
     """What the trace shows. ``kind`` is one of the words above; ``us`` how much of the lateness it explains.
 
     ``task`` was late, from ``planned_us`` to ``late_us`` in the trace; ``outlier_us`` is the bench's own
@@ -168,7 +168,7 @@ class Finding:
     wait: LockWait | None = None
 
 
-def explain(trace: Trace, timeline: Timeline, *, host_late_us: int | None = None) -> Finding:
+def explain(trace: Trace, timeline: Timeline, *, host_late_us: int | None = None) -> TraceFinding:
     """Return why the task that the bench marked was late; without a mark, the longest inversion, if any.
 
     ``host_late_us`` is given where the sample is void because the host was late.
@@ -178,7 +178,7 @@ def explain(trace: Trace, timeline: Timeline, *, host_late_us: int | None = None
     if late is None:
         return _without_outlier(trace, waits)
     planned_us = _planned_us(trace, late)
-    found = Finding(NONE, "", 0, late.task, planned_us, late.time_us, late.argument)
+    found = TraceFinding(NONE, "", 0, late.task, planned_us, late.time_us, late.argument)
     if host_late_us is not None:
         sentence = f"the host was late by {duration(host_late_us)}: the sample is void"
         return replace(found, kind=HOST, sentence=sentence, us=host_late_us)
@@ -195,7 +195,7 @@ def duration(us: float) -> str:
     return format_value(us, find_unit("us"))
 
 
-def _planned_us(trace: Trace, late: Event) -> int:
+def _planned_us(trace: Trace, late: TraceEvent) -> int:
     """Return when the task should have woken: the bench's last word on it before the late mark."""
     for event in reversed(trace.events):
         before = event.task == late.task and event.time_us <= late.time_us
@@ -204,17 +204,19 @@ def _planned_us(trace: Trace, late: Event) -> int:
     return late.time_us - late.argument
 
 
-def _without_outlier(trace: Trace, waits: list[LockWait]) -> Finding:
+def _without_outlier(trace: Trace, waits: list[LockWait]) -> TraceFinding:
     inversions = [wait for wait in waits if wait.is_inversion]
     if not inversions:
-        return Finding(NONE, "no outlier was marked and no priority inversion is in the trace")
+        return TraceFinding(NONE, "no outlier was marked and no priority inversion is in the trace")
     worst = max(inversions, key=lambda wait: wait.total_kept_us)
-    return Finding(INVERSION, inversion_sentence(trace, worst), worst.total_kept_us, worst.waiter, wait=worst)
+    return TraceFinding(
+        INVERSION, inversion_sentence(trace, worst), worst.total_kept_us, worst.waiter, wait=worst
+    )
 
 
 def _causes(
     trace: Trace, timeline: Timeline, waits: list[LockWait], task: int, start_us: int, end_us: int
-) -> Iterator[Finding]:
+) -> Iterator[TraceFinding]:
     """Yield everything that the task's states between plan and mark say, with its share in us."""
     segments = timeline.of(task, start_us, end_us)
     for wait in waits:
@@ -222,7 +224,7 @@ def _causes(
             share = min(wait.end_us, end_us) - max(wait.start_us, start_us)
             kind = INVERSION if wait.is_inversion else HELD
             write = inversion_sentence if wait.is_inversion else held_sentence
-            yield Finding(kind, write(trace, wait), share, wait=wait)
+            yield TraceFinding(kind, write(trace, wait), share, wait=wait)
     for segment in segments:
         if segment.state is State.WAITING and not any(_covers(wait, segment) for wait in waits):
             yield _waited(trace, timeline, segment, start_us)
@@ -235,7 +237,7 @@ def _covers(wait: LockWait, segment: Segment) -> bool:
     return within and (wait.waiter, wait.object) == (segment.task, segment.object)
 
 
-def _waited(trace: Trace, timeline: Timeline, segment: Segment, planned_us: int) -> Finding:
+def _waited(trace: Trace, timeline: Timeline, segment: Segment, planned_us: int) -> TraceFinding:
     name, waited_for = trace.task(segment.task).label, trace.object(segment.object)
     if segment.start_us <= planned_us:  # it slept until somebody's timer woke it
         return _woken_late(trace, name, segment.length_us)
@@ -243,16 +245,16 @@ def _waited(trace: Trace, timeline: Timeline, segment: Segment, planned_us: int)
     owners = dict.fromkeys(trace.task(one.task).label for one in holders if one.task != segment.task)
     by = f", held by {' and '.join(owners)}" if owners else ""
     sentence = f"{name} waited {duration(segment.length_us)} for {waited_for.label}{by}"
-    return Finding(WAITED, sentence, segment.length_us)
+    return TraceFinding(WAITED, sentence, segment.length_us)
 
 
-def _woken_late(trace: Trace, name: str, us: int) -> Finding:
+def _woken_late(trace: Trace, name: str, us: int) -> TraceFinding:
     what = "tick or timer" if trace.exact else "the host's timer"
     sentence = f"woken late: {what} made {name} ready {duration(us)} after it was planned"
-    return Finding(TIMER, sentence, us)
+    return TraceFinding(TIMER, sentence, us)
 
 
-def _preemptions(trace: Trace, timeline: Timeline, segments: list[Segment]) -> Iterator[Finding]:
+def _preemptions(trace: Trace, timeline: Timeline, segments: list[Segment]) -> Iterator[TraceFinding]:
     """Yield who ran while the task was ready, each with its sum."""
     sums: dict[int, int] = {}
     for ready in segments:
@@ -265,10 +267,10 @@ def _preemptions(trace: Trace, timeline: Timeline, segments: list[Segment]) -> I
         sentence = (
             f"preempted: {late} was ready, while {by.name} (priority {by.priority}) ran for {duration(us)}"
         )
-        yield Finding(PREEMPTED, sentence, us)
+        yield TraceFinding(PREEMPTED, sentence, us)
 
 
-def _states(trace: Trace, segments: list[Segment]) -> Iterator[Finding]:
+def _states(trace: Trace, segments: list[Segment]) -> Iterator[TraceFinding]:
     """Yield what the task did of itself: it slept on, or ran."""
     sums: Mapping[State, int] = {
         state: sum(one.length_us for one in segments if one.state is state) for state in State
@@ -278,7 +280,7 @@ def _states(trace: Trace, segments: list[Segment]) -> Iterator[Finding]:
         yield _woken_late(trace, name, sums[State.SLEEPING])
     if sums[State.RUNNING]:
         sentence = f"{name} ran for {duration(sums[State.RUNNING])} itself; nothing kept it from running"
-        yield Finding(OWN, sentence, sums[State.RUNNING])
+        yield TraceFinding(OWN, sentence, sums[State.RUNNING])
 
 
 def inversion_sentence(trace: Trace, wait: LockWait) -> str:
@@ -308,6 +310,6 @@ def _waited_for(trace: Trace, wait: LockWait) -> str:
     return f"{waiter} waited {duration(wait.waited_us)} for {trace.object(wait.object).label}"
 
 
-def marks_of(trace: Trace) -> list[Event]:
+def marks_of(trace: Trace) -> list[TraceEvent]:
     """Return what the bench marked, in order."""
     return [event for event in trace.events if event.kind is EventKind.MARK]

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
 
-from hil.trace.events import Event, EventKind, Trace
-from hil.trace.finding import Finding, duration, marks_of
+from hil.trace.events import EventKind, Trace, TraceEvent
+from hil.trace.finding import TraceFinding, duration, marks_of
 from hil.trace.timeline import Segment, State, Timeline
 
 _SEQUENCE = 1
@@ -30,7 +30,7 @@ _POINTS = {
 }
 
 
-def write_perfetto(trace: Trace, timeline: Timeline, finding: Finding, *, title: str) -> bytes:
+def write_perfetto(trace: Trace, timeline: Timeline, finding: TraceFinding, *, title: str) -> bytes:
     """Return the file. ``title`` names the process: board and kind, such as "v1 (virtual)"."""
     file = proto.Trace()
     _describe(file, _BOARD_UUID, title)
@@ -120,14 +120,14 @@ def _points(trace: Trace) -> Iterator[proto.TracePacket]:
         yield _instant(event, f"{event.mark.name.lower()} {duration(event.argument)}", "mark")
 
 
-def _instant(event: Event, name: str, category: str) -> proto.TracePacket:
+def _instant(event: TraceEvent, name: str, category: str) -> proto.TracePacket:
     packet = _packet(event.time_us, _TASK_UUID + event.task, _INSTANT)
     packet.track_event.name = name
     packet.track_event.categories.append(category)
     return packet
 
 
-def _finding_slices(timeline: Timeline, finding: Finding) -> Iterator[proto.TracePacket]:
+def _finding_slices(timeline: Timeline, finding: TraceFinding) -> Iterator[proto.TracePacket]:
     if finding.wait:
         start_us, end_us = finding.wait.start_us, finding.wait.end_us
     elif finding.planned_us is not None and finding.late_us is not None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from hil.base.errors import FirmwareError
 from hil.model import Scalar
-from hil.trace.events import FIRST_MARK, OBJECT_KINDS, Event, EventKind, Mark, SharedObject, Task, Trace
+from hil.trace.events import FIRST_MARK, OBJECT_KINDS, EventKind, Mark, SharedObject, Task, Trace, TraceEvent
 
 COLUMNS = ("time_us", "core", "event", "task", "argument")
 _WRAP = 2**32
@@ -44,11 +44,11 @@ def _unwrapped(times_us: Sequence[int]) -> Iterable[int]:
         yield now
 
 
-def _event(time_us: int, core: int, number: int, task: int, argument: int) -> Event:
+def _event(time_us: int, core: int, number: int, task: int, argument: int) -> TraceEvent:
     try:
         if number >= FIRST_MARK:
-            return Event(time_us, core, EventKind.MARK, task, argument, Mark(number - FIRST_MARK))
-        return Event(time_us, core, EventKind(number), task, argument)
+            return TraceEvent(time_us, core, EventKind.MARK, task, argument, Mark(number - FIRST_MARK))
+        return TraceEvent(time_us, core, EventKind(number), task, argument)
     except ValueError as error:
         raise _error(f"event {number} at {time_us} us is unknown") from error
 

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from hil.trace.events import Event, EventKind, Trace
+from hil.trace.events import EventKind, Trace, TraceEvent
 from hil.trace.timeline import Holding, Segment, State, Timeline
 
 _Rest = tuple[State, int | None]  # what a task that is out does, and which object it waits for
@@ -47,7 +47,7 @@ class Builder(ABC):
     def begin(self) -> None:
         """Find out who was in when the trace began."""
 
-    def take(self, event: Event) -> None:
+    def take(self, event: TraceEvent) -> None:
         self.now_us = event.time_us
         if event.kind in _UNTIL_OUT:
             waits = event.kind is EventKind.WAITS
@@ -72,7 +72,7 @@ class Builder(ABC):
             self._close(task)
         return {task: tuple(found) for task, found in sorted(self._closed.items())}
 
-    def _change_priority(self, event: Event) -> None:
+    def _change_priority(self, event: TraceEvent) -> None:
         self._priorities[event.task] = event.argument
         last = self._open.get(event.task)
         if last:
@@ -102,20 +102,20 @@ class Builder(ABC):
             self._closed.setdefault(task, []).append(replace(last, end_us=self.now_us))
 
     @abstractmethod
-    def rests(self, event: Event) -> None:
+    def rests(self, event: TraceEvent) -> None:
         """A task will wait, sleep or be suspended once it is out; one that is not in does so at once."""
 
     @abstractmethod
-    def ready(self, event: Event) -> None: ...
+    def ready(self, event: TraceEvent) -> None: ...
 
     @abstractmethod
-    def switched_in(self, event: Event) -> None: ...
+    def switched_in(self, event: TraceEvent) -> None: ...
 
     @abstractmethod
-    def switched_out(self, event: Event) -> None: ...
+    def switched_out(self, event: TraceEvent) -> None: ...
 
     @abstractmethod
-    def settle(self, _event: Event) -> None:
+    def settle(self, _event: TraceEvent) -> None:
         """Look again at who runs, after any event."""
 
 
@@ -148,28 +148,28 @@ class _Exact(Builder):
     def _is_in(self, task: int) -> bool:
         return task in self._runs.values()
 
-    def rests(self, event: Event) -> None:
+    def rests(self, event: TraceEvent) -> None:
         if not self._is_in(event.task):
             self.rest(event.task)
 
-    def ready(self, event: Event) -> None:
+    def ready(self, event: TraceEvent) -> None:
         if not self._is_in(event.task):
             self.set(event.task, State.READY)
 
-    def switched_in(self, event: Event) -> None:
+    def switched_in(self, event: TraceEvent) -> None:
         other = self._runs.get(event.core)
         if other is not None and other != event.task:
             self.rest(other)
         self._runs = {core: task for core, task in self._runs.items() if task != event.task}
         self._runs[event.core] = event.task
 
-    def switched_out(self, event: Event) -> None:
+    def switched_out(self, event: TraceEvent) -> None:
         if self._runs.get(event.core) == event.task:
             del self._runs[event.core]
         if not self._is_in(event.task):
             self.rest(event.task)
 
-    def settle(self, _event: Event) -> None:
+    def settle(self, _event: TraceEvent) -> None:
         for core, task in self._runs.items():
             self.set(task, State.RUNNING, core)
 
@@ -191,22 +191,22 @@ class _Inferred(Builder):
             seen.add(event.task)
         self._choose()
 
-    def rests(self, event: Event) -> None:
+    def rests(self, event: TraceEvent) -> None:
         if event.task not in self._in:
             self.rest(event.task)
 
-    def ready(self, event: Event) -> None:
+    def ready(self, event: TraceEvent) -> None:
         if event.task not in self._in:
             self.set(event.task, State.READY)
 
-    def switched_in(self, event: Event) -> None:
+    def switched_in(self, event: TraceEvent) -> None:
         self._in[event.task] = event.core
 
-    def switched_out(self, event: Event) -> None:
+    def switched_out(self, event: TraceEvent) -> None:
         self._in.pop(event.task, None)
         self.rest(event.task)
 
-    def settle(self, _event: Event) -> None:
+    def settle(self, _event: TraceEvent) -> None:
         if _event.task in self._in and _event.kind in ACTS:
             self._in[_event.task] = _event.core  # it may have moved
         self._choose()

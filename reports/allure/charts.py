@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
 from hil.metrics import stats
-from hil.reports.allure.samples import MARK_SHARES, Mark, Row, Samples
+from hil.reports.allure.samples import MARK_SHARES, CaseSamples, NumberMark, SampleRow
 from hil.reports.svg import (
     BAR,
     COLD,
@@ -44,7 +44,7 @@ _BARS, _GAP, _SHARES = 120, 18, 190
 _BINS_FEWEST, _BINS_MOST = 6, 80
 
 
-def draw_distribution(samples: Samples) -> bytes:
+def draw_distribution(samples: CaseSamples) -> bytes:
     """Return the SVG file. The samples must hold a value."""
     near, far = near_and_far(samples)
     values = sorted(samples.values)
@@ -75,14 +75,14 @@ def draw_distribution(samples: Samples) -> bytes:
     return figure.to_bytes()
 
 
-def _axis(ends: tuple[float, float], marks: Sequence[Mark], *, log: bool) -> Axis:
+def _axis(ends: tuple[float, float], marks: Sequence[NumberMark], *, log: bool) -> Axis:
     """Return the value axis, which ends so far left that the marks' labels have room."""
     across = Axis(*ends, _LEFT, _RIGHT, log)
     overflow = max((_span(across, mark)[1] - (WIDTH - 10) for mark in marks), default=0.0)
     return Axis(*ends, _LEFT, _RIGHT - max(overflow, 0.0), log)
 
 
-def _span(across: Axis, mark: Mark) -> tuple[float, float]:
+def _span(across: Axis, mark: NumberMark) -> tuple[float, float]:
     """Return from where to where a mark's line and its label go."""
     x = across.px(mark.value)
     return x, x + text_width(mark.text, bold=True) + 6
@@ -140,7 +140,9 @@ def _draw_share_grid(figure: Figure, across: Axis, up: Axis) -> None:
     figure.text(22, (up.start_px + up.end_px) / 2, "share at or below", anchor="middle", turned=True)
 
 
-def _draw_mark(figure: Figure, across: Axis, mark: Mark, colour: str, *, y: float, bottom: float) -> None:
+def _draw_mark(
+    figure: Figure, across: Axis, mark: NumberMark, colour: str, *, y: float, bottom: float
+) -> None:
     x = across.px(mark.value)
     dashes = "" if colour == LIMIT else "4 3"
     figure.line(
@@ -150,7 +152,7 @@ def _draw_mark(figure: Figure, across: Axis, mark: Mark, colour: str, *, y: floa
     figure.text(x + 4, y, mark.text, fill=colour, weight="600")
 
 
-def _draw_shares(figure: Figure, across: Axis, up: Axis, samples: Samples) -> None:
+def _draw_shares(figure: Figure, across: Axis, up: Axis, samples: CaseSamples) -> None:
     """Draw one line a boot. What failed is slower than all, so the line ends below 100 %."""
     for position, (index, boot) in enumerate(samples.boots):
         counted = [row for row in boot if not row.warmup]
@@ -176,7 +178,7 @@ _LEFT, _ROOM, _HEIGHT = 76, 14, 250
 _FAILED_LANE = 18
 
 
-def draw_timeline(samples: Samples) -> bytes:
+def draw_timeline(samples: CaseSamples) -> bytes:
     """Return the SVG file. The samples must hold a value."""
     near, far = near_and_far(samples)
     right = WIDTH - 28 - max((text_width(mark.text, bold=True) + 8 for mark in near), default=0)
@@ -200,11 +202,11 @@ def draw_timeline(samples: Samples) -> bytes:
     return figure.to_bytes()
 
 
-def _log(samples: Samples, values: list[float]) -> bool:
+def _log(samples: CaseSamples, values: list[float]) -> bool:
     return samples.log and min(values) > 0  # a warm-up row may be zero where no other is
 
 
-def _draw_time_grid(figure: Figure, across: Axis, up: Axis, samples: Samples) -> None:
+def _draw_time_grid(figure: Figure, across: Axis, up: Axis, samples: CaseSamples) -> None:
     left, right, bottom = across.start_px, across.end_px, up.start_px
     for tick in up.ticks(7):
         figure.line((left, up.px(tick)), (right, up.px(tick)), stroke=GRID, data_tick_y=repr(tick))
@@ -219,7 +221,7 @@ def _draw_time_grid(figure: Figure, across: Axis, up: Axis, samples: Samples) ->
     figure.text(22, (up.start_px + up.end_px) / 2, samples.axis_label, anchor="middle", fill=INK, turned=True)
 
 
-def _draw_limits(figure: Figure, up: Axis, near: list[Mark], right: float) -> None:
+def _draw_limits(figure: Figure, up: Axis, near: list[NumberMark], right: float) -> None:
     heights = pushed_apart([up.px(mark.value) + 4 for mark in near], 15, up.end_px, up.start_px)
     for mark, y in zip(near, heights, strict=True):
         at = up.px(mark.value)
@@ -234,7 +236,7 @@ def _draw_limits(figure: Figure, up: Axis, near: list[Mark], right: float) -> No
         figure.text(right + 6, y, mark.text, fill=LIMIT, weight="600")
 
 
-def _draw_rows(figure: Figure, samples: Samples, place: Callable[[Row], Point]) -> None:
+def _draw_rows(figure: Figure, samples: CaseSamples, place: Callable[[SampleRow], Point]) -> None:
     several = len(samples.boots) > 1
     for position, (index, boot) in enumerate(samples.boots):
         for warmup, colour in ((True, COLD), (False, boot_colour(position))):
@@ -244,7 +246,7 @@ def _draw_rows(figure: Figure, samples: Samples, place: Callable[[Row], Point]) 
                 figure.dots(points, fill=colour, size=3 if several else 4, data_rows=kind, data_boot=index)
 
 
-def _draw_failed(figure: Figure, across: Axis, rows: list[Row], y: float) -> None:
+def _draw_failed(figure: Figure, across: Axis, rows: list[SampleRow], y: float) -> None:
     """Put what has no value into a lane of its own, above the plot."""
     for warmup, colour in ((True, COLD), (False, LIMIT)):
         points = [(across.px(row.at_s), y) for row in rows if row.failed and row.warmup == warmup]
@@ -259,7 +261,7 @@ BOOTS_NAMED = 6
 _FAR = 2.0  # times what the samples reach: beyond it an axis is more gap than samples
 
 
-def subtitle(samples: Samples) -> str:
+def subtitle(samples: CaseSamples) -> str:
     """Return "done_us − planned_us, 200 samples, 1 boot, 10 warm-up rows left out"."""
     boots = len(samples.boots)
     warmup = sum(row.warmup for _, boot in samples.boots for row in boot)
@@ -280,12 +282,12 @@ def boot_colour(position: int) -> str:
     return LINES[position % len(LINES)]
 
 
-def footer_rows(samples: Samples, far: Sequence[Mark]) -> int:
+def footer_rows(samples: CaseSamples, far: Sequence[NumberMark]) -> int:
     """Return how many rows draw_footer needs below the axis."""
     return int(len(samples.boots) > 1) + int(bool(far))
 
 
-def draw_footer(figure: Figure, samples: Samples, far: Sequence[Mark], x: float, y: float) -> None:
+def draw_footer(figure: Figure, samples: CaseSamples, far: Sequence[NumberMark], x: float, y: float) -> None:
     """Write below the axis, up to ``x``, which boot has which colour and which limits have no place."""
     if len(samples.boots) > 1:
         _boot_legend(figure, samples, x, y)
@@ -294,7 +296,7 @@ def draw_footer(figure: Figure, samples: Samples, far: Sequence[Mark], x: float,
         figure.text(x, y, f"off the chart: {'; '.join(mark.text for mark in far)}", anchor="end")
 
 
-def _boot_legend(figure: Figure, samples: Samples, x: float, y: float) -> None:
+def _boot_legend(figure: Figure, samples: CaseSamples, x: float, y: float) -> None:
     """Name the first boots in a row that ends at ``x``; the others are counted."""
     names = [f"boot {index}" for index, _ in samples.boots[:BOOTS_NAMED]]
     rest = len(samples.boots) - len(names)
@@ -308,7 +310,7 @@ def _boot_legend(figure: Figure, samples: Samples, x: float, y: float) -> None:
         x -= 28
 
 
-def near_and_far(samples: Samples) -> tuple[list[Mark], list[Mark]]:
+def near_and_far(samples: CaseSamples) -> tuple[list[NumberMark], list[NumberMark]]:
     """Return the limits that the axis can hold without squeezing the samples, and the others."""
     least, most = min(map(abs, samples.values)) / _FAR, max(map(abs, samples.values)) * _FAR
     low = least if samples.log else 0.0

@@ -25,7 +25,7 @@ _PLANNED = "planned_us"
 
 
 @dataclass(frozen=True)
-class Row:
+class SampleRow:
     """One sample; ``at_s`` is when, since the start of the case, and ``value`` is NaN where there is none."""
 
     at_s: float
@@ -35,7 +35,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Mark:
+class NumberMark:
     """A number with its name: ``p95`` at 7.73, or ``p95 limit`` at 25."""
 
     name: str
@@ -44,7 +44,7 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Samples:
+class CaseSamples:
     """One quantity of one case on one board, all values in ``unit``.
 
     ``beyond`` are the quantiles that fall among what failed; ``timed`` says that it is known when each began.
@@ -56,9 +56,9 @@ class Samples:
     quantity: str
     formula: str
     unit: Unit
-    boots: tuple[tuple[int, tuple[Row, ...]], ...]
-    statistics: tuple[Mark, ...]
-    limits: tuple[Mark, ...]
+    boots: tuple[tuple[int, tuple[SampleRow, ...]], ...]
+    statistics: tuple[NumberMark, ...]
+    limits: tuple[NumberMark, ...]
     beyond: tuple[str, ...]
     log: bool
     timed: bool
@@ -85,7 +85,7 @@ class Samples:
         return f"{self.quantity} ({self.unit.symbol})" if self.unit.symbol else self.quantity
 
 
-def samples_of(story: Story) -> list[Samples]:
+def samples_of(story: Story) -> list[CaseSamples]:
     """Return what to chart: the quantities that are limited or may block; else the first that there is."""
     if story.thresholds is None or not story.records:
         return []
@@ -105,7 +105,7 @@ def _has_columns(metric: Metric, records: Iterable[RunRecord]) -> bool:
     return all(wanted <= set(record.columns) for record in records)
 
 
-def _samples(story: Story, metrics: Sequence[Metric]) -> Samples | None:
+def _samples(story: Story, metrics: Sequence[Metric]) -> CaseSamples | None:
     metric = metrics[0]
     measured = [value for record in story.records for value in row_values(metric, record)]
     finite = [value for value in measured if math.isfinite(value)]
@@ -119,14 +119,14 @@ def _samples(story: Story, metrics: Sequence[Metric]) -> Samples | None:
     counted = [its_rows(metric, record) if metric.weight else record for record in story.records]
     boots = tuple((record.boot_index, _rows(metric, record, clock, shown)) for record in counted)
     spread = [convert(value, metric.unit, shown) for value in finite] + [mark.value for mark in limits]
-    return Samples(
+    return CaseSamples(
         title=f"{quantity_of(metric)} of {story.title}",
         quantity=quantity_of(metric),
         formula=_formula(metric.terms),
         unit=shown,
         boots=boots,
         statistics=tuple(
-            Mark(name, convert(value, metric.unit, shown), f"{name} {format_value(value, metric.unit)}")
+            NumberMark(name, convert(value, metric.unit, shown), f"{name} {format_value(value, metric.unit)}")
             for name, value in found.items()
             if math.isfinite(value)
         ),
@@ -157,7 +157,7 @@ def _statistics(
     return found
 
 
-def _limits(story: Story, names: dict[str, str], unit: Unit, shown: Unit) -> tuple[Mark, ...]:
+def _limits(story: Story, names: dict[str, str], unit: Unit, shown: Unit) -> tuple[NumberMark, ...]:
     """Return one mark for each limit, with the names of all statistics that it is for."""
     groups: dict[tuple[float, str], list[str]] = {}
     for item in story.series:
@@ -166,7 +166,7 @@ def _limits(story: Story, names: dict[str, str], unit: Unit, shown: Unit) -> tup
             advice = "" if item.blocking else " (advice)"
             groups.setdefault((limit, advice), []).append(names[item.metric])
     return tuple(
-        Mark(
+        NumberMark(
             f"{', '.join(which)} limit",
             convert(limit, unit, shown),
             f"{', '.join(which)} limit {format_value(limit, unit)}{advice}",
@@ -175,7 +175,7 @@ def _limits(story: Story, names: dict[str, str], unit: Unit, shown: Unit) -> tup
     )
 
 
-def _rows(metric: Metric, record: RunRecord, clock: str, shown: Unit) -> tuple[Row, ...]:
+def _rows(metric: Metric, record: RunRecord, clock: str, shown: Unit) -> tuple[SampleRow, ...]:
     unit = source_unit(metric.terms)
     columns = [(term.sign, record.columns[term.column]) for term in metric.terms]
     times = record.columns.get(clock, range(record.rows))
@@ -188,7 +188,7 @@ def _rows(metric: Metric, record: RunRecord, clock: str, shown: Unit) -> tuple[R
         failed = bool(metric.outcome) and outcomes[index] != getattr(metric.outcome, "ok", 0)
         value = convert(sum(sign * column[index] for sign, column in columns), unit, shown)
         at_s = convert(times[index], unit_of(clock), second) if clock else float(index)
-        found.append(Row(at_s, math.nan if failed else value, failed, index < record.warmup_rows))
+        found.append(SampleRow(at_s, math.nan if failed else value, failed, index < record.warmup_rows))
     return tuple(found)
 
 

@@ -23,15 +23,17 @@ from hil.reports.trend.choosing import Choice, choose, choose_series
 from hil.reports.trend.details import CaseKey, Detail, Wanted, details_of
 from hil.reports.trend.happenings import LAST_NIGHTS, add_levels_and_changes, events_json
 from hil.reports.trend.naming import Number, label_of, metric_of, tidy, tidy_all
-from hil.reports.trend.points import Point, Series, series_of
-from hil.reports.trend.runs import Reported, Run, Sources, comparable_history, runs_of
+from hil.reports.trend.points import Point, TrendSeries, series_of
+from hil.reports.trend.runs import ReportedRun, TrendRun, TrendSources, comparable_history, runs_of
 from hil.store.files import replace_file
 from hil.thresholds import Thresholds
 
 _OPTIONAL = ("low", "high", "reference")
 
 
-def series_json(series: Series, runs: Sequence[Run], thresholds: Mapping[str, Thresholds]) -> dict[str, Any]:
+def series_json(
+    series: TrendSeries, runs: Sequence[TrendRun], thresholds: Mapping[str, Thresholds]
+) -> dict[str, Any]:
     """Return a series without levels, changes and the id of its Allure result."""
     key, words = series.key, metric_words(series.key.metric)
     return {
@@ -60,13 +62,13 @@ def series_json(series: Series, runs: Sequence[Run], thresholds: Mapping[str, Th
     }
 
 
-def now_of(series: Series, runs: Sequence[Run]) -> int | None:
+def now_of(series: TrendSeries, runs: Sequence[TrendRun]) -> int | None:
     """Return the position of the newest reported run among the points; None where none measured it."""
     positions = [n for n, point in enumerate(series.points) if runs[point.run].reported]
     return positions[-1] if positions else None
 
 
-def direction_of(series: Series, thresholds: Mapping[str, Thresholds]) -> str:
+def direction_of(series: TrendSeries, thresholds: Mapping[str, Thresholds]) -> str:
     """Return which way is better: as the newest line says, else as the thresholds do."""
     if series.metric is not None:
         return str(series.metric.get("direction", "lower"))
@@ -74,7 +76,7 @@ def direction_of(series: Series, thresholds: Mapping[str, Thresholds]) -> str:
     return metric.direction if metric else "lower"
 
 
-def _blocking(series: Series, thresholds: Mapping[str, Thresholds]) -> bool:
+def _blocking(series: TrendSeries, thresholds: Mapping[str, Thresholds]) -> bool:
     if series.limited is not None:
         return bool(series.limited["blocking"])
     metric = metric_of(series.key, thresholds)
@@ -136,9 +138,9 @@ class Trend:
 
 
 def trend_of(
-    runs: Sequence[Reported],
+    runs: Sequence[ReportedRun],
     lines: Sequence[Mapping[str, Any]],
-    sources: Sources,
+    sources: TrendSources,
     *,
     title: str,
     remark: str,
@@ -189,7 +191,7 @@ def write_trend(path: Path, data: Mapping[str, Any]) -> None:
     replace_file(path, f"{text}\n".encode())
 
 
-def _runs_json(runs: Sequence[Run]) -> dict[str, list[Any]]:
+def _runs_json(runs: Sequence[TrendRun]) -> dict[str, list[Any]]:
     products = [run.product for run in runs]
     return {
         **({"product": products} if any(products) else {}),
@@ -209,7 +211,7 @@ def _runs_json(runs: Sequence[Run]) -> dict[str, list[Any]]:
 
 
 def _column(
-    series: Series, runs: Sequence[Run], thresholds: Mapping[str, Thresholds], tests: Tests
+    series: TrendSeries, runs: Sequence[TrendRun], thresholds: Mapping[str, Thresholds], tests: Tests
 ) -> dict[str, Any]:
     column = series_json(series, runs, thresholds)
     if column["now"] is not None:
@@ -223,7 +225,7 @@ def _notes_of(found: Survey) -> list[str]:
 
 
 def _details(
-    runs: Sequence[Reported], shown: Sequence[Run], choice: Choice, tests: Tests
+    runs: Sequence[ReportedRun], shown: Sequence[TrendRun], choice: Choice, tests: Tests
 ) -> tuple[dict[str, Detail], list[str]]:
     """Return the details by chart, and what stood in the way of them."""
     by_id = {run.run_id: run for run in runs}
@@ -253,6 +255,6 @@ def _left_out(choice: Choice) -> str:
     )
 
 
-def _sentence(error: ConfigError, run: Reported) -> str:
+def _sentence(error: ConfigError, run: ReportedRun) -> str:
     """Write a run's folder by its name alone."""
     return str(error).replace(str(run.path), run.run_id)

@@ -7,15 +7,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hil.reports.trend.points import Series
-from hil.reports.trend.runs import Run
+from hil.reports.trend.points import TrendSeries
+from hil.reports.trend.runs import TrendRun
 
 MOST_SERIES = 5_000  # a year of nights has 480; 10,000 cases have some 90,000
 MOST_DETAILS = 1_000
 _URGENCY = {"r": 0, "n": 1, "i": 2}
 
 
-def choose_series(series: Sequence[Series], changed: Collection[str]) -> tuple[list[Series], str]:
+def choose_series(series: Sequence[TrendSeries], changed: Collection[str]) -> tuple[list[TrendSeries], str]:
     """Return at most MOST_SERIES, in their order, and what to say of those left out: "" where all are in.
 
     First come those of a change point (``changed`` are their ids), then by what the gate says of their newest
@@ -52,7 +52,9 @@ class Choice:
     left_out: int
 
 
-def choose(series: Sequence[Series], columns: Sequence[Mapping[str, Any]], runs: Sequence[Run]) -> Choice:
+def choose(
+    series: Sequence[TrendSeries], columns: Sequence[Mapping[str, Any]], runs: Sequence[TrendRun]
+) -> Choice:
     """Choose what broke or changed before what is merely there."""
     ranks: dict[tuple[int, str, str, str], tuple[int, int]] = {}
     newest: dict[str, int] = {}
@@ -72,6 +74,6 @@ def choose(series: Sequence[Series], columns: Sequence[Mapping[str, Any]], runs:
     return Choice(charts, len(current) - len(chosen))
 
 
-def _key(chart: tuple[int, str, str, str], runs: Sequence[Run]) -> str:
+def _key(chart: tuple[int, str, str, str], runs: Sequence[TrendRun]) -> str:
     run, board, case_id, quantity = chart
     return f"{runs[run].place}/{board}/{case_id}/{quantity}"

@@ -15,9 +15,9 @@ from typing import Any
 
 from hil.base.git import count_between
 from hil.base.paths import PROJECT_ROOT
-from hil.history.nightly.events import Event
+from hil.history.nightly.events import NightEvent
 from hil.metrics.sessions import NO_HISTORY
-from hil.reports.trend.runs import Run, runs_of
+from hil.reports.trend.runs import TrendRun, runs_of
 from hil.store.run_info import commit_words
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -25,7 +25,7 @@ _RUN_PAGE = re.compile(r"(https://[\w.:-]+/[\w.-]+/[\w.-]+)/actions/runs/\d+")
 
 
 def commit_json(
-    good: str, bad: str, runs: Sequence[Run], repository: Path | None = PROJECT_ROOT
+    good: str, bad: str, runs: Sequence[TrendRun], repository: Path | None = PROJECT_ROOT
 ) -> dict[str, Any]:
     """Return ``title``, ``author``, ``count`` (0: unknown) and ``diff`` (an address) of ``good..bad``."""
     own = [run for run in runs if bad and run.commit == bad]
@@ -43,7 +43,7 @@ def commit_json(
 
 
 def commits_of(
-    events: Sequence[Event], lines: Sequence[Mapping[str, Any]]
+    events: Sequence[NightEvent], lines: Sequence[Mapping[str, Any]]
 ) -> dict[tuple[str, str], dict[str, Any]]:
     """Return commit_json() by (good, bad) of events that name commits; ``lines`` are those of the history."""
     named = {(event.good, event.bad) for event in events if event.bad}

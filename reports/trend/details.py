@@ -20,11 +20,11 @@ from hil.metrics.boot_value import boot_value
 from hil.metrics.metric import Metric
 from hil.metrics.words import metric_words
 from hil.model import RunRecord, SeriesVerdict
-from hil.reports.allure.samples import Samples, quantity_of, samples_of
+from hil.reports.allure.samples import CaseSamples, quantity_of, samples_of
 from hil.reports.allure.story import Story, limits_of
 from hil.reports.trace_notes import PUBLISHED, events_file
 from hil.reports.trend.naming import Number, label_of, tidy, tidy_all
-from hil.reports.trend.runs import Reported
+from hil.reports.trend.runs import ReportedRun
 from hil.thresholds import Thresholds
 
 BINS_FEWEST, BINS_MOST = 6, 60
@@ -91,7 +91,7 @@ _FILES = {
 _IN_TEST = "samples (CSV), charts and console of this case, in the test report"
 
 
-def files_of(run: Reported, test: str, records: Sequence[RunRecord]) -> list[dict[str, str]]:
+def files_of(run: ReportedRun, test: str, records: Sequence[RunRecord]) -> list[dict[str, str]]:
     """Return text and address (from the trend page) of each; ``test`` is the id of the case's Allure result,
     ``records`` are the case's."""
     found = [{"text": _IN_TEST, "href": f"../tests/index.html#{test}"}] if test else []
@@ -100,7 +100,7 @@ def files_of(run: Reported, test: str, records: Sequence[RunRecord]) -> list[dic
     return found + [{"text": text, "href": f"../runs/{run.run_id}/{name}"} for name, text in there.items()]
 
 
-def _traces(run: Reported, records: Sequence[RunRecord]) -> Iterator[tuple[str, str]]:
+def _traces(run: ReportedRun, records: Sequence[RunRecord]) -> Iterator[tuple[str, str]]:
     for record in records:
         path = events_file(run.path, record)
         for suffix in PUBLISHED:
@@ -119,7 +119,7 @@ Detail = dict[str, Any]
 class Wanted:
     """The details to make of one run: the quantities of each case. ``tests`` are ids of Allure's results."""
 
-    run: Reported
+    run: ReportedRun
     number: int
     quantities: Mapping[CaseKey, Collection[str]]
     tests: Mapping[CaseKey, str]
@@ -201,7 +201,7 @@ def _quantities(case: _Case, wanted: Collection[str]) -> Iterator[tuple[str, Det
             yield quantity, _detail(case, metrics, own.get(name), other.get(name))
 
 
-def _samples(case: _Case, records: Sequence[RunRecord]) -> dict[str, Samples]:
+def _samples(case: _Case, records: Sequence[RunRecord]) -> dict[str, CaseSamples]:
     """Return the charted samples of one role by quantity, as the test report charts them."""
     if not records:
         return {}
@@ -222,7 +222,9 @@ def _samples(case: _Case, records: Sequence[RunRecord]) -> dict[str, Samples]:
     return {samples.quantity: samples for samples in samples_of(story)}
 
 
-def _detail(case: _Case, metrics: Sequence[Metric], own: Samples | None, other: Samples | None) -> Detail:
+def _detail(
+    case: _Case, metrics: Sequence[Metric], own: CaseSamples | None, other: CaseSamples | None
+) -> Detail:
     unit = own.unit if own else metrics[0].unit
     return {
         "unit": unit.name,
@@ -232,7 +234,7 @@ def _detail(case: _Case, metrics: Sequence[Metric], own: Samples | None, other: 
 
 
 def _distribution(
-    case: _Case, metrics: Sequence[Metric], own: Samples | None, other: Samples | None
+    case: _Case, metrics: Sequence[Metric], own: CaseSamples | None, other: CaseSamples | None
 ) -> dict[str, Any] | None:
     if own is None:
         return None

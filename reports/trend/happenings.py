@@ -15,14 +15,14 @@ from typing import Any
 
 from hil.base import special
 from hil.history.nightly.event_lines import open_changes
-from hil.history.nightly.events import Event
+from hil.history.nightly.events import NightEvent
 from hil.history.nightly.nights import COUNTED
 from hil.history.nightly.reference import tonight
-from hil.history.nightly.survey import Finding
+from hil.history.nightly.survey import NightFinding
 from hil.reports.trend.commits import commit_json
 from hil.reports.trend.naming import Number, tidy
-from hil.reports.trend.points import Point, Series
-from hil.reports.trend.runs import Run
+from hil.reports.trend.points import Point, TrendSeries
+from hil.reports.trend.runs import TrendRun
 from hil.store import RunInfo
 
 LAST_NIGHTS = 120  # as `hil changes` looks at
@@ -58,7 +58,7 @@ class Level:
         return {"from": self.first, "to": self.last, "value": value, "low": low, "high": high}
 
 
-def judged_points(series: Series, runs: Sequence[Run]) -> list[Judged]:
+def judged_points(series: TrendSeries, runs: Sequence[TrendRun]) -> list[Judged]:
     """Return the points that hil.history.nightly.survey looks at: the last whose boots have a logarithm."""
     found = [
         (position, night_of(runs[point.run]), point) for position, point in enumerate(series.points)
@@ -73,7 +73,7 @@ def judged_points(series: Series, runs: Sequence[Run]) -> list[Judged]:
     ]
 
 
-def night_of(run: Run) -> datetime.date:
+def night_of(run: TrendRun) -> datetime.date:
     """Return the date of the evening of the night (noon to noon UTC) in which a run started."""
     return _night_of(run.started_utc)
 
@@ -84,7 +84,7 @@ def _night_of(started_utc: str) -> datetime.date:
     return tonight(moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC))
 
 
-def _counts(point: Point, run: Run) -> bool:
+def _counts(point: Point, run: TrendRun) -> bool:
     if run.session is None or run.trigger not in COUNTED or run.dirty or point.boots is None:
         return False
     return point.value is not None and point.value > 0 and not point.at_least
@@ -134,26 +134,26 @@ def level_at(levels: Sequence[Level], position: int) -> tuple[Level | None, Leve
     return (before[-1] if before else None), (after[0] if after else None)
 
 
-_Told = Sequence[tuple[int, Finding]]  # position of an event, and a finding of it
+_Told = Sequence[tuple[int, NightFinding]]  # position of an event, and a finding of it
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownFinding:
     """A finding where its series shows it: a position in the points, told by the event at ``event``."""
 
     event: int
     position: int
-    finding: Finding
+    finding: NightFinding
 
 
 def add_levels_and_changes(
-    series: Sequence[Series],
+    series: Sequence[TrendSeries],
     columns: Sequence[dict[str, Any]],
-    runs: Sequence[Run],
-    events: Sequence[Event],
+    runs: Sequence[TrendRun],
+    events: Sequence[NightEvent],
 ) -> None:
     """Put ``levels`` and ``changes`` into the series' columns."""
-    told: dict[str, list[tuple[int, Finding]]] = {}
+    told: dict[str, list[tuple[int, NightFinding]]] = {}
     for number, event in enumerate(events):
         for finding in event.findings:
             told.setdefault(finding.point.series_id, []).append((number, finding))
@@ -165,14 +165,14 @@ def add_levels_and_changes(
         column["changes"] = [_change_json(found, levels) for found in shown]
 
 
-def _shown(judged: Sequence[Judged], told: _Told) -> list[Shown]:
+def _shown(judged: Sequence[Judged], told: _Told) -> list[ShownFinding]:
     """Return the findings that the points show; one of a night that is not drawn any more has no place."""
     places = ((event, position_of(judged, finding.point.night), finding) for event, finding in told)
-    found = [Shown(event, place, finding) for event, place, finding in places if place is not None]
+    found = [ShownFinding(event, place, finding) for event, place, finding in places if place is not None]
     return sorted(found, key=lambda one: (one.position, one.event))
 
 
-def _change_json(shown: Shown, levels: Sequence[Level]) -> dict[str, Any]:
+def _change_json(shown: ShownFinding, levels: Sequence[Level]) -> dict[str, Any]:
     point = shown.finding.point
     before, after = level_at(levels, shown.position)
     return {
@@ -188,9 +188,9 @@ def _change_json(shown: Shown, levels: Sequence[Level]) -> dict[str, Any]:
 
 
 def events_json(
-    events: Sequence[Event],
+    events: Sequence[NightEvent],
     columns: Sequence[Mapping[str, Any]],
-    runs: Sequence[Run],
+    runs: Sequence[TrendRun],
 ) -> list[dict[str, Any]]:
     """Return the events with positions of runs and series in place of series ids, the most telling first."""
     places: dict[str, list[int]] = {}
@@ -213,10 +213,10 @@ def changes_beside(events: Sequence[Mapping[str, Any]], info: RunInfo) -> list[s
 
 def _event_json(
     number: int,
-    event: Event,
+    event: NightEvent,
     places: Mapping[str, Sequence[int]],
     columns: Sequence[Mapping[str, Any]],
-    runs: Sequence[Run],
+    runs: Sequence[TrendRun],
 ) -> dict[str, Any]:
     series = [place for name in dict.fromkeys(event.series_ids) for place in places.get(name, ())]
     first = {
@@ -246,7 +246,7 @@ def _pictured(drawn: Sequence[int], columns: Sequence[Mapping[str, Any]]) -> int
     return next((place for place in read if columns[place]["blocking"]), (read or quoted)[0])
 
 
-def _run_of_night(event: Event, runs: Sequence[Run]) -> int:
+def _run_of_night(event: NightEvent, runs: Sequence[TrendRun]) -> int:
     """Return the event's first run that is drawn, where the points of its night are not any more."""
     there = [run.rack in event.racks and run.product in event.products for run in runs]
     own = (number for number, run in enumerate(runs) if there[number] and run.started_utc)

@@ -17,7 +17,7 @@ from hil.metrics import stats
 from hil.metrics.sessions import History, SeriesHistory
 from hil.model import SeriesId
 from hil.reports.trend.naming import SeriesKey
-from hil.reports.trend.runs import Run
+from hil.reports.trend.runs import TrendRun
 
 SIDE_ALPHA = 0.025  # either bound of the 95 % interval is wrong with this probability
 
@@ -110,7 +110,7 @@ class Gathered:
 
 
 @dataclass(frozen=True)
-class Series:
+class TrendSeries:
     """A series and its points in order of time. ``case`` and ``metric`` are what the newest judged
     run says of it, ``limited`` the newest one with a limit; None where none does. ``noise`` says
     that some of its figures were measured under simulated noise."""
@@ -124,7 +124,7 @@ class Series:
     noise: bool
 
 
-def series_of(runs: Sequence[Run], history: History, noisy: frozenset[str]) -> list[Series]:
+def series_of(runs: Sequence[TrendRun], history: History, noisy: frozenset[str]) -> list[TrendSeries]:
     """Return all series of the runs, by name. ``noisy`` are the ids of runs that say that noise was
     simulated.
 
@@ -145,7 +145,7 @@ def series_of(runs: Sequence[Run], history: History, noisy: frozenset[str]) -> l
 class _Drawn:
     """The boots of one series by session, and which run is which session."""
 
-    runs: Sequence[Run]
+    runs: Sequence[TrendRun]
     run_of: Mapping[int, int]
     history: History
     candidate: Mapping[int, BootsOf]
@@ -180,7 +180,7 @@ def _of_boots(run: int, boots: BootsOf, reference: BootsOf | None) -> Point:
     )
 
 
-def _add_line(found: dict[SeriesKey, Gathered], number: int, run: Run, *, noisy: bool) -> None:
+def _add_line(found: dict[SeriesKey, Gathered], number: int, run: TrendRun, *, noisy: bool) -> None:
     for case in run.line["cases"] if run.line else ():
         start = (run.rack, case["board"], case["kind"], run.profile, case["case_id"])
         for name, metric in case["metrics"].items():
@@ -212,6 +212,6 @@ def _judged(point: Point, metric: Mapping[str, Any]) -> Point:
     )
 
 
-def _finished(key: SeriesKey, entry: Gathered) -> Series:
+def _finished(key: SeriesKey, entry: Gathered) -> TrendSeries:
     points = tuple(entry.points[number] for number in sorted(entry.points))
-    return Series(key, points, entry.target, entry.case, entry.metric, entry.limited, entry.noise)
+    return TrendSeries(key, points, entry.target, entry.case, entry.metric, entry.limited, entry.noise)

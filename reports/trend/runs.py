@@ -20,7 +20,7 @@ from hil.base.paths import PROJECT_ROOT
 from hil.base.untrusted import visible
 from hil.history.files import read_past
 from hil.history.loading import values_of
-from hil.metrics.sessions import NO_HISTORY, History, SeriesHistory, Session
+from hil.metrics.sessions import NO_HISTORY, BootSession, History, SeriesHistory
 from hil.model import IMPORTED, Verdict, format_place
 from hil.reports.allure.story import limits_of
 from hil.reports.history import comparable, lines_of
@@ -32,7 +32,7 @@ from hil.thresholds import Thresholds
 _BEFORE_ALL = datetime.datetime.min.replace(tzinfo=datetime.UTC)
 
 
-class Reported(Protocol):
+class ReportedRun(Protocol):
     """A run that the report is about: hil.reports.site.runs.ShownRun."""
 
     @property
@@ -52,7 +52,7 @@ class Reported(Protocol):
 
 
 @dataclass(frozen=True)
-class Run:
+class TrendRun:
     """One run. ``line`` is None where its figures were imported, ``session`` (its position in the history)
     None where no boot values of it are kept."""
 
@@ -84,7 +84,7 @@ class Run:
 
 def runs_of(
     lines: Sequence[Mapping[str, Any]], history: History, reported: Sequence[str], *, most: int
-) -> tuple[tuple[Run, ...], int]:
+) -> tuple[tuple[TrendRun, ...], int]:
     """Return the runs in order of time, and how many older ones were left out.
 
     The newest ``most`` of each suite of a product on a rack stay, and those that are ``reported`` (run ids).
@@ -117,7 +117,7 @@ def _is(line: Mapping[str, Any], reported: Sequence[str]) -> bool:
     return line["run_id"] in reported
 
 
-def _newest(runs: Sequence[Run], most: int) -> list[Run]:
+def _newest(runs: Sequence[TrendRun], most: int) -> list[TrendRun]:
     left: dict[str, int] = {}
     kept = []
     for run in reversed(runs):
@@ -128,8 +128,8 @@ def _newest(runs: Sequence[Run], most: int) -> list[Run]:
     return kept[::-1]
 
 
-def _of_line(line: Mapping[str, Any], session: int | None, *, reported: bool) -> Run:
-    return Run(
+def _of_line(line: Mapping[str, Any], session: int | None, *, reported: bool) -> TrendRun:
+    return TrendRun(
         run_id=line["run_id"],
         started_utc=line["started_utc"],
         commit=line["commit"],
@@ -148,8 +148,8 @@ def _of_line(line: Mapping[str, Any], session: int | None, *, reported: bool) ->
     )
 
 
-def _of_session(session: Session, number: int, *, reported: bool) -> Run:
-    return Run(
+def _of_session(session: BootSession, number: int, *, reported: bool) -> TrendRun:
+    return TrendRun(
         run_id=session.run_id,
         started_utc=session.started_utc,
         commit=session.commit,
@@ -166,7 +166,7 @@ def _of_session(session: Session, number: int, *, reported: bool) -> Run:
     )
 
 
-def _profile_of(session: Session) -> str:
+def _profile_of(session: BootSession) -> str:
     """Return the profile of the virtual air, as the boards' conditions tell it; "" where the air is real."""
     told = {str(fact) for key, fact in session.conditions.items() if key.endswith(".air") and fact}
     return " | ".join(sorted(told))
@@ -176,7 +176,7 @@ _CHECKOUT = PROJECT_ROOT
 
 
 @dataclass(frozen=True)
-class Sources:
+class TrendSources:
     """``lines`` are the figures of earlier runs; ``notes`` say what could not be read, and the way out."""
 
     history: History = NO_HISTORY
@@ -185,7 +185,7 @@ class Sources:
     notes: tuple[str, ...] = ()
 
 
-def read_sources(folder: Path, runs: Sequence[Reported]) -> Sources:
+def read_sources(folder: Path, runs: Sequence[ReportedRun]) -> TrendSources:
     """Read the history in ``folder``, and the thresholds of the newest run.
 
     What is damaged costs its part of the trend, and a note that names the file and the way out; it does not
@@ -199,7 +199,7 @@ def read_sources(folder: Path, runs: Sequence[Reported]) -> Sources:
         thresholds = limits_of(newest.run)
     except ConfigError as error:
         notes.append(f"The thresholds of the run are left out: {_public(str(error), folder)}")
-    return Sources(values_of(past), lines_of(past.runs), thresholds, tuple(notes))
+    return TrendSources(values_of(past), lines_of(past.runs), thresholds, tuple(notes))
 
 
 def _public(sentence: str, folder: Path) -> str:

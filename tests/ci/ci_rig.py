@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ruamel.yaml import YAML
 
-from hil.ci.event import TARGETS_FILE, Event, Targets
+from hil.ci.event import TARGETS_FILE, CiEvent, Targets
 from hil.ci.plan import EMULATED_JOB, CiPlan, make_plan
 from hil.gate import judge
 from hil.model import Entry, RunRecord, Verdict
@@ -65,7 +65,7 @@ def a_plan(
     """Return the plan of a pull request that touches ``files``; with the leg that compares and those of
     emulated chips where asked.
     """
-    event = Event("pull_request", "pr", HEAD, BASE, "example/hil", 7, fork)
+    event = CiEvent("pull_request", "pr", HEAD, BASE, "example/hil", 7, fork)
     plan = make_plan(event, BASE, files, Targets(("esp32",), tuple(racks)))
     left_out = {job for job, asked in (("compare", compare), (EMULATED_JOB, emulated)) if not asked}
     legs = tuple(leg for leg in plan.legs if leg.job not in left_out)

@@ -16,7 +16,7 @@ import urllib3.util.retry
 from hil.base.errors import ConfigError, RigError
 from hil.base.untrusted import markdown
 from hil.ci.comment import comment
-from hil.ci.github import GitHub, Refused
+from hil.ci.github import GitHub, GitHubRefusal
 from hil.ci.plan import write_plan
 from hil.ci.publish import Marker, find_marker
 from tests.ci.ci_rig import HEAD, a_plan
@@ -395,7 +395,7 @@ def test_a_rate_limit_that_lasts_ends_the_job(rig: Rig, waits: list[float]) -> N
 def test_a_server_that_stays_down(rig: Rig, waits: list[float]) -> None:
     """After four attempts the rig's error names what was asked and what came back."""
     rig.state.trouble = {"actions/runs": [(500, {}, b"")] * 9}
-    with pytest.raises(Refused, match=f"GET /repos/example/hil/actions/runs/{RUN}: status 500"):
+    with pytest.raises(GitHubRefusal, match=f"GET /repos/example/hil/actions/runs/{RUN}: status 500"):
         rig.comment()
     assert waits == [2.0, 4.0]
 
@@ -403,7 +403,7 @@ def test_a_server_that_stays_down(rig: Rig, waits: list[float]) -> None:
 def test_a_token_that_may_not_write(rig: Rig, waits: list[float]) -> None:
     """Status 403 without a rate limit: the sentence names the permission, and not the token."""
     rig.state.may_write = False
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(GitHubRefusal) as caught:
         rig.comment()
     assert "`pull-requests: write`" in str(caught.value)
     assert TOKEN not in str(caught.value)
@@ -414,7 +414,7 @@ def test_a_comment_whose_answer_is_lost_is_not_written_twice(rig: Rig) -> None:
     """GitHub wrote it and then answered 502: the job fails, and finds the comment where it is run again."""
     rig.state.add_comment(f"{Marker(RUN, 10, 1, HEAD)}\nwritten", "nobody")
     rig.state.trouble["POST /repos/example/hil/issues/7/comments"] = [(502, {}, b"")]
-    with pytest.raises(Refused, match="502"):
+    with pytest.raises(GitHubRefusal, match="502"):
         rig.comment()
     rig.state.comments[7][0]["user"] = {"login": BOT}
     assert rig.comment() == "#7: comment brought up to date."

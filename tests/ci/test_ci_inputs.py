@@ -14,7 +14,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from hil.base.errors import ConfigError
-from hil.ci.event import Event
+from hil.ci.event import CiEvent
 from hil.ci.inputs import DEFAULTS, Asked, check_inputs, plan_asked
 from hil.ci.plan import COMPARED_TARGET, read_plan, write_plan
 from tests.ci.ci_rig import Repository
@@ -37,9 +37,9 @@ def team(tmp_path: Path) -> Repository:
     return repository
 
 
-def event_of(team: Repository, *, name: str = "pull_request", fork: bool = False) -> Event:
+def event_of(team: Repository, *, name: str = "pull_request", fork: bool = False) -> CiEvent:
     head, tip = team.git("rev-parse", "HEAD"), team.git("rev-parse", "main")
-    return Event(name, "pr", head, tip, "team/sensor", 3, fork)
+    return CiEvent(name, "pr", head, tip, "team/sensor", 3, fork)
 
 
 def ask(team: Repository, given: Mapping[str, str], **words: bool) -> Asked:

@@ -13,7 +13,7 @@ import pytest
 
 from hil.boards.firmware.failure import read_failure
 from hil.ci import measuring
-from hil.ci.event import Event, Targets
+from hil.ci.event import CiEvent, Targets
 from hil.ci.measuring import HIL, BuildFailed, Workshop, environment_of, out_of
 from hil.ci.plan import CiPlan, Leg, make_plan, write_plan
 from hil.cli.app import run_command
@@ -81,7 +81,7 @@ def own(**changes: object) -> CiPlan:
 
 
 def a_night(*references: str) -> CiPlan:
-    event = Event("schedule", "nightly", HEAD)
+    event = CiEvent("schedule", "nightly", HEAD)
     plan = make_plan(event, "", (), Targets(("esp32",), ("esp32",)), references=references)
     return dataclasses.replace(plan, virtual_boards=("v1", "v4"), virtual_targets=("virtual-esp32",))
 

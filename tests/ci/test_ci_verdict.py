@@ -18,7 +18,7 @@ from hil.base.untrusted import markdown
 from hil.ci import comment_page, summary
 from hil.ci.collecting import collect
 from hil.ci.conclusion import CiVerdict, conclude
-from hil.ci.event import Event, Targets
+from hil.ci.event import CiEvent, Targets
 from hil.ci.legs import LegResult, read_leg
 from hil.ci.plan import EMULATED_JOB, CiPlan, Leg, make_plan, write_plan
 from hil.model import ComparedSeries, Fault, NotRun
@@ -86,7 +86,7 @@ def test_an_undecided_leg_tells_of_no_job_that_failed(tmp_path: Path) -> None:
 def test_a_repository_without_a_base_is_neutral(tmp_path: Path) -> None:
     """Limits alone were judged: the headline says so, and the check is not green."""
     leave_run(tmp_path / "virtual")
-    event = Event("pull_request", "pr", HEAD, "", "example/hil", 7, fork=False)
+    event = CiEvent("pull_request", "pr", HEAD, "", "example/hil", 7, fork=False)
     plan = make_plan(event, "", (), Targets(("esp32",), ()))
     plan = dataclasses.replace(plan, legs=tuple(leg for leg in plan.legs if leg.job != EMULATED_JOB))
     verdict = say(plan, tmp_path)

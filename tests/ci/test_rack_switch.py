@@ -15,7 +15,7 @@ from hil.base.untrusted import markdown
 from hil.ci import summary
 from hil.ci.comment_page import Source, facts_of, render
 from hil.ci.conclusion import CiVerdict, conclude
-from hil.ci.event import Event, read_event
+from hil.ci.event import CiEvent, read_event
 from hil.ci.plan import CiPlan, plan_event, read_plan, write_plan
 from hil.ci.racks import VARIABLE, racks_off
 from hil.cli.app import app
@@ -97,7 +97,7 @@ def test_a_malformed_variable_plans_nothing(repository: Repository, monkeypatch:
 def test_at_night_all_legs_of_a_rack_are_off(repository: Repository) -> None:
     """The full matrix, the night beside the reference, and the head beside itself."""
     head = repository.git("rev-parse", "HEAD")
-    plan = plan_event(repository.path, Event("schedule", "nightly", head), off=racks_off("esp32"))
+    plan = plan_event(repository.path, CiEvent("schedule", "nightly", head), off=racks_off("esp32"))
     off = {leg.name for leg in plan.legs if leg.undecided}
     assert (
         off == {leg.name for leg in plan.legs if leg.target == "esp32"} >= {"rack-esp32", "unchanged-esp32"}

@@ -17,7 +17,7 @@ from hil.base.errors import ConfigError, ExitCode, RigError
 from hil.base.untrusted import markdown
 from hil.ci.comment import comment
 from hil.ci.conclusion import conclude
-from hil.ci.event import Event, Targets
+from hil.ci.event import CiEvent, Targets
 from hil.ci.github import GitHub
 from hil.ci.plan import make_plan, write_plan
 from hil.ci.racks import Job, await_racks, jobs_of, unanswered
@@ -113,7 +113,7 @@ def test_a_job_that_had_a_runner_or_ended_sooner_excuses_nothing(jobs: list[Job]
 
 def test_a_rack_that_took_a_job_excuses_none_of_its_legs() -> None:
     """At night a chip has several: where one job had a runner and left nothing, that is another matter."""
-    plan = make_plan(Event("schedule", "nightly", HEAD), "", (), Targets((), ("esp32",)))
+    plan = make_plan(CiEvent("schedule", "nightly", HEAD), "", (), Targets((), ("esp32",)))
     legs = ["rack-esp32", "night-esp32", "unchanged-esp32"]
     lost = [over(90), over(80)]
     assert unanswered(plan, legs, lambda: [*lost, over(90, has_runner=True)]) == {}

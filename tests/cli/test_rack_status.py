@@ -10,18 +10,20 @@ import pytest
 
 from hil.boards.quarantine import folder_of, put
 from hil.boards.rack import load_rack
-from hil.cli.status import HEAD, Row, Section, screen, section_of
+from hil.cli.status import HEAD, BoardRow, RackSection, screen, section_of
 from hil.model import Quarantine
 from tests.boards.farm import Farm, farm_in
 from tests.lab import ROOT, make_lab, own_environment, run, wait_for
 
 
-def section(name: str, boards: int, held: int) -> Section:
+def section(name: str, boards: int, held: int) -> RackSection:
     last = "11-24 12:00 exit 0"
     taken = ("somebody@far.example/who:hil.1", "11-24 13:37", last)
-    rows = [Row((f"b{n}", "esp32s3", "ok", *taken), is_quiet=False) for n in range(held)]
-    rows += [Row((f"b{n}", "esp32s3", "ok", "free", "", last), is_quiet=True) for n in range(held, boards)]
-    return Section(name, rows)
+    rows = [BoardRow((f"b{n}", "esp32s3", "ok", *taken), is_quiet=False) for n in range(held)]
+    rows += [
+        BoardRow((f"b{n}", "esp32s3", "ok", "free", "", last), is_quiet=True) for n in range(held, boards)
+    ]
+    return RackSection(name, rows)
 
 
 def test_fifty_boards_in_three_labs_fit_on_one_screen() -> None:

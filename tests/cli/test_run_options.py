@@ -14,7 +14,7 @@ from hil.base.errors import ConfigError
 from hil.cli.app import app, run_command
 from hil.fixtures import entry
 from hil.fixtures import options as plugin
-from hil.run.options import PREFIX, ROWS, Command, Row, Rule, RunOptions, rows_of
+from hil.run.options import PREFIX, ROWS, Command, OptionRow, OptionRule, RunOptions, rows_of
 
 COMMANDS = tuple(name for name in get_args(Command) if name != "pytest")
 _GROUP_OF = {"qualify": "rack"}
@@ -34,7 +34,7 @@ def options_of(command: str) -> dict[str, click.Option]:
     }
 
 
-def value_of(row: Row) -> Any:
+def value_of(row: OptionRow) -> Any:
     """Return a value of an option that is not its default."""
     value = next((one for one in row.option.choices if one != row.default), _VALUES[row.kind])
     return (value, f"{value} more") if row.is_repeatable else value
@@ -82,7 +82,7 @@ def test_pytest_has_each_option_of_the_table(parser: pytest.Parser) -> None:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
-def test_what_is_handed_on_arrives(parser: pytest.Parser, row: Row) -> None:
+def test_what_is_handed_on_arrives(parser: pytest.Parser, row: OptionRow) -> None:
     """pytest reads from the arguments what the command was given, of the same type."""
     given = replace(RunOptions(), **{row.name: value_of(row)})
     assert given != RunOptions()
@@ -103,7 +103,7 @@ def test_a_number_out_of_its_range_is_no_option(
 )
 @pytest.mark.parametrize("prefix", ["--", PREFIX])
 def test_what_excludes_or_needs_another_option_is_refused(
-    row: Row, rule: Rule, other: str, prefix: str
+    row: OptionRow, rule: OptionRule, other: str, prefix: str
 ) -> None:
     """A configuration error names both as they were typed, and the way out the table has."""
     alone = RunOptions(**{row.name: value_of(row)})

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hil.gate.decision import Design, Seen
-from hil.gate.fit import Boot, look_at
+from hil.gate.fit import FittedBoot, look_at
 
 BOOT, SESSION = 0.05, 0.03
 
@@ -67,7 +67,7 @@ def decide(candidate: np.ndarray, other: np.ndarray, design: Design) -> list[Dec
     return [_first(one, two, design) for one, two in zip(candidate.tolist(), other.tolist(), strict=True)]
 
 
-def in_turns(candidate: Sequence[float], other: Sequence[float], slots: bool = False) -> list[Boot]:
+def in_turns(candidate: Sequence[float], other: Sequence[float], slots: bool = False) -> list[FittedBoot]:
     """Return the boots of a board, the other's among the candidate's: C B B C, and so on.
 
     With ``slots`` the images lie in each other's slots in the second half.
@@ -77,7 +77,9 @@ def in_turns(candidate: Sequence[float], other: Sequence[float], slots: bool = F
         roles.insert(min(2 * number + 1 + number % 2, len(roles)), False)
     values = {True: iter(candidate), False: iter(other)}
     return [
-        Boot(place, role, next(values[role]), f"ota_{int(role ^ (2 * place >= len(roles)))}" if slots else "")
+        FittedBoot(
+            place, role, next(values[role]), f"ota_{int(role ^ (2 * place >= len(roles)))}" if slots else ""
+        )
         for place, role in enumerate(roles)
     ]
 
@@ -95,7 +97,7 @@ def _first(candidate: list[list[float]], other: list[list[float]], design: Desig
     return found
 
 
-def until(boots: Sequence[Boot], candidates: int, others: int) -> list[Boot]:
+def until(boots: Sequence[FittedBoot], candidates: int, others: int) -> list[FittedBoot]:
     """Return the first so many boots of each role."""
     mine = [boot for boot in boots if boot.is_candidate][:candidates]
     return sorted([*mine, *[boot for boot in boots if not boot.is_candidate][:others]])

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.stats
 
 from hil.gate.decision import Design
-from hil.gate.fit import Boot, look_at
+from hil.gate.fit import FittedBoot, look_at
 from tests.lab import ROOT
 
 ALPHA, BOOTS = 0.005, 8
@@ -83,7 +83,7 @@ def test_the_verdict_by_hand_is_right() -> None:
 def test_the_gate_comes_to_the_same() -> None:
     """Difference, error and deviation are those by hand, to the last digits, and so is the decision."""
     found = ByHand.of(boards())
-    own = [[Boot(place, *boot) for place, boot in enumerate(board)] for board in boards()]
+    own = [[FittedBoot(place, *boot) for place, boot in enumerate(board)] for board in boards()]
     seen = look_at(own, Design(((4, 4),), ALPHA, 0.05, math.log(1.10), math.log(1.03)), 1)
     assert seen.state == "regressed"
     by_hand = [found.effect, found.error, found.deviation]

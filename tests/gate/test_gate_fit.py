@@ -11,7 +11,7 @@ import pytest
 import scipy.stats
 
 from hil.gate.decision import ENOUGH_TO_PASS, FEWEST_BOOTS
-from hil.gate.fit import Boot, look_at
+from hil.gate.fit import FittedBoot, look_at
 from tests.gate.gate_boots import LOOKS, UNEVEN_LOOKS, Decision, Rig, decide, design, in_turns, until
 
 MANY = 1000
@@ -214,8 +214,8 @@ def test_a_slow_slot_neither_blocks_nor_hides_anything(boards: int) -> None:
 
 def test_a_board_of_few_boots_has_a_level_and_no_line() -> None:
     """Four boots that rise: with a line they would be all explained; without one they differ."""
-    rising = [Boot(place, place in (0, 3), 0.1 * place) for place in range(4)]
-    even = [Boot(place, place in (0, 3), 0.0) for place in range(4)]
+    rising = [FittedBoot(place, place in (0, 3), 0.1 * place) for place in range(4)]
+    even = [FittedBoot(place, place in (0, 3), 0.0) for place in range(4)]
     seen = look_at([rising, even], design(((2, 2),)), 1)
     assert seen.boot_deviation == pytest.approx(math.sqrt(0.05 / 5))
 

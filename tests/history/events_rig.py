@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hil.metrics.sessions import History, SeriesHistory, Session, SessionBoard
+from hil.metrics.sessions import BootSession, History, SeriesHistory, SessionBoard
 from hil.model import Scalar, format_series_id
 from tests.history.nights_rig import FIRST, REFERENCE, Air
 
@@ -78,10 +78,10 @@ def planted(
     return History(tuple(_session(night, rack) for night, rack in sessions), dict(sorted(entries.items())))
 
 
-def _session(night: int, rack: Rack) -> Session:
+def _session(night: int, rack: Rack) -> BootSession:
     own = {f"{board}.{key}": fact for board in rack.boards for key, fact in rack.conditions(night).items()}
     commit = commit_of(night, rack.product)
-    return Session(
+    return BootSession(
         f"run-{rack.name}-{rack.product and f'{rack.product}-'}{night:03}",
         (FIRST + datetime.timedelta(days=night)).isoformat(timespec="seconds"),
         rack.name,

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from hil.history.building import Point, build
-from hil.history.summary import SCHEMA_VERSION, BootValues, Image, MeasuredBoard, Summary
+from hil.history.building import BootPoint, build
+from hil.history.summary import SCHEMA_VERSION, BootedImage, BootValues, MeasuredBoard, Summary
 from hil.model import Scalar, format_case_id
 
 NIGHTS_FROM = datetime.datetime(2026, 1, 1, 2, 0, tzinfo=datetime.UTC)
@@ -32,10 +32,13 @@ def night(
     chance = np.random.RandomState([number, *rack.encode()])
     started = NIGHTS_FROM + datetime.timedelta(days=number)
     rulers = {"publish": "c" * 64}
-    images = [Image("candidate", "esp32", CANDIDATE, rulers), Image("reference", "esp32", REFERENCE, rulers)]
+    images = [
+        BootedImage("candidate", "esp32", CANDIDATE, rulers),
+        BootedImage("reference", "esp32", REFERENCE, rulers),
+    ]
     conditions: dict[str, Scalar] = {"access_point": "external", "ssid": "lab", "channel": channel}
     points = [
-        Point(board, role, boot, sha, case_id, metric, *_measured(chance, metric))
+        BootPoint(board, role, boot, sha, case_id, metric, *_measured(chance, metric))
         for board in boards
         for boot in range(boots)
         for role, sha in [(("candidate", CANDIDATE), ("reference", REFERENCE))[boot % 2]]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hil.metrics.sessions import History, SeriesHistory, Session, SessionBoard
+from hil.metrics.sessions import BootSession, History, SeriesHistory, SessionBoard
 from hil.model import Scalar
 
 SERIES = "lab/b1/publish/qos=1/publish_latency_p50_us"
@@ -48,7 +48,7 @@ def make_history(nights: Sequence[NightOf], series_id: str = SERIES) -> History:
         started = (FIRST + datetime.timedelta(days=n)).isoformat(timespec="seconds")
         board = {"b1": SessionBoard("virtual-esp32", "virtual")}
         sessions.append(
-            Session(
+            BootSession(
                 f"run-{n}",
                 started,
                 "lab",

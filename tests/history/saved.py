@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from hil.history import keep
-from hil.history.building import Point, build
-from hil.history.summary import SCHEMA_VERSION, Image, MeasuredBoard, Role, Summary
-from hil.metrics.sessions import History, SeriesHistory, Session
+from hil.history.building import BootPoint, build
+from hil.history.summary import SCHEMA_VERSION, BootedImage, MeasuredBoard, Role, Summary
+from hil.metrics.sessions import BootSession, History, SeriesHistory
 from hil.model import bench_of
 
 _HEAD = ("run_id", "started_utc", "rack", "suite", "trigger", "commit", "dirty", "product")
@@ -22,7 +22,7 @@ def save(history: History, folder: Path) -> None:
 
 
 def _runs_of(history: History) -> Iterator[Summary]:
-    points: dict[int, list[Point]] = {}
+    points: dict[int, list[BootPoint]] = {}
     rulers: dict[int, dict[tuple[str, str], dict[str, str]]] = {}
     for entry in history.entries.values():
         for session, point, ruler in _points_of(entry):
@@ -35,12 +35,12 @@ def _runs_of(history: History) -> Iterator[Summary]:
         yield Summary(schema=SCHEMA_VERSION, **head, boot_values=values)
 
 
-def _points_of(entry: SeriesHistory) -> Iterator[tuple[int, Point, str]]:
+def _points_of(entry: SeriesHistory) -> Iterator[tuple[int, BootPoint, str]]:
     """Yield session, value and ruler of each boot of a series."""
     _rack, board, case_id, metric, _product = entry.name
     for row in range(len(entry)):
         session = int(entry.session[row])
-        point = Point(
+        point = BootPoint(
             board=board,
             role=entry.role,
             index=int(entry.boot[row]),
@@ -54,7 +54,7 @@ def _points_of(entry: SeriesHistory) -> Iterator[tuple[int, Point, str]]:
         yield session, point, str(entry.ruler[row])
 
 
-def _boards(session: Session) -> list[MeasuredBoard]:
+def _boards(session: BootSession) -> list[MeasuredBoard]:
     found = []
     for board_id, board in session.boards.items():
         own = {
@@ -66,10 +66,10 @@ def _boards(session: Session) -> list[MeasuredBoard]:
     return found
 
 
-def _images(session: Session, rulers: Mapping[tuple[str, str], Mapping[str, str]]) -> list[Image]:
+def _images(session: BootSession, rulers: Mapping[tuple[str, str], Mapping[str, str]]) -> list[BootedImage]:
     found = []
     for key, sha256 in session.firmware.items():
         word, _, name = key.partition(" ")
         role: Role = "candidate" if word == "candidate" else "reference"
-        found.append(Image(role, name, sha256, rulers.get((role, sha256), {})))
+        found.append(BootedImage(role, name, sha256, rulers.get((role, sha256), {})))
     return found

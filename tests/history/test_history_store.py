@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from hil.base.errors import ConfigError, RigError
 from hil.history import keep, load
-from hil.history.building import DuplicateError, Point, build
+from hil.history.building import BootPoint, DuplicateError, build
 from hil.history.files import path_of, read_past
 from hil.history.summary import Summary, to_bytes
 from hil.metrics.sessions import NO_HISTORY, History, SeriesHistory
@@ -47,7 +47,7 @@ def content(history: History) -> tuple[Any, ...]:
     return history.sessions, list(columns.items())
 
 
-def points_of(run: Summary) -> list[Point]:
+def points_of(run: Summary) -> list[BootPoint]:
     """Return the single boot values of a run."""
     held = values_in(run)
     rows = [
@@ -60,7 +60,7 @@ def points_of(run: Summary) -> list[Point]:
         for column in (held.samples, held.hits)
     )
     return [
-        Point(
+        BootPoint(
             board=held.boards[held.boots.board[boot]].id,
             role=held.images[held.boots.image[boot]].role,
             index=held.boots.index[boot],
@@ -75,7 +75,7 @@ def points_of(run: Summary) -> list[Point]:
     ]
 
 
-def rebuilt(run: Summary, points: list[Point]) -> Summary:
+def rebuilt(run: Summary, points: list[BootPoint]) -> Summary:
     """Return the run with other boot values on the same boards."""
     held = values_in(run)
     return replace(run, boot_values=build(held.boards[::-1], held.images[::-1], points))

@@ -22,10 +22,10 @@ from hil.history.nightly.change_points import Changed
 from hil.history.nightly.divisive import FIRST_PASS
 from hil.history.nightly.event_conditions import short, told_by
 from hil.history.nightly.event_words import HEADLINE_MAX, change_word, percent
-from hil.history.nightly.events import Event, events_of
+from hil.history.nightly.events import NightEvent, events_of
 from hil.history.nightly.nights import NightReader, nights_of
 from hil.history.nightly.splitting import Distances, StudentsTest, _end
-from hil.history.nightly.survey import Finding, Survey, survey
+from hil.history.nightly.survey import NightFinding, Survey, survey
 from hil.metrics.sessions import History
 from hil.model import Scalar
 from hil.thresholds import load_all
@@ -56,7 +56,7 @@ def judged(*racks: Rack, nights: int = 40, metrics: Sequence[str] = METRICS, see
     return survey(planted(*racks, nights=nights, metrics=metrics, seed=seed, air=CALM), BENCHES)
 
 
-def told(*racks: Rack, nights: int = 40, metrics: Sequence[str] = METRICS, seed: int = 1) -> list[Event]:
+def told(*racks: Rack, nights: int = 40, metrics: Sequence[str] = METRICS, seed: int = 1) -> list[NightEvent]:
     return list(events_of(judged(*racks, nights=nights, metrics=metrics, seed=seed), thresholds=BENCHES))
 
 
@@ -200,7 +200,7 @@ def test_both_signs_of_an_environment_are_one_event() -> None:
     assert (event.cause, event.effect) == ("environment", "mixed")
 
 
-def everything() -> list[Event]:
+def everything() -> list[NightEvent]:
     """Return the events of a rack to which one thing of each cause happened."""
     firmware = both(since(50, 0.12, metric="publish_latency"), since(25, -0.2, metric="serialise"))
     environment = both(since(15, 0.15, metric="publish_latency"), since(33, 0.1, "e3"))
@@ -305,7 +305,7 @@ def test_the_json_holds_its_keys_in_order() -> None:
     assert json.loads(json.dumps(event.to_json())) == event.to_json()
 
 
-def finding_with(*conditions: tuple[str, Scalar, Scalar]) -> Finding:
+def finding_with(*conditions: tuple[str, Scalar, Scalar]) -> NightFinding:
     """Return a step beside which conditions changed: key, old and new value."""
     (found, *_) = judged(Rack(boards=("e1",), environment=since(20, 0.3))).findings
     changed = tuple(Changed(*one, datetime.date(2026, 1, 20)) for one in conditions)

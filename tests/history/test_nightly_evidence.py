@@ -17,10 +17,10 @@ from hil.base.paths import PROJECT_ROOT
 from hil.cli.app import run_command
 from hil.history.nightly.change_points import ChangePoint, analyse
 from hil.history.nightly.divisive import find_steps
-from hil.history.nightly.event_conditions import Group, Straying
+from hil.history.nightly.event_conditions import FindingGroup, Straying
 from hil.history.nightly.events import by_chance, events_of, is_certain, new_steps
 from hil.history.nightly.nights import nights_of
-from hil.history.nightly.survey import Finding, Survey, survey
+from hil.history.nightly.survey import NightFinding, Survey, survey
 from hil.model import SeriesId
 from hil.thresholds import load_all
 from tests.history.events_rig import Rack, commit_of, planted
@@ -33,7 +33,7 @@ BENCHES = load_all(PROJECT_ROOT / "thresholds")
 NIGHT = datetime.date(2026, 1, 21)
 
 
-def finding(board: str, p_value: float, cause: str = "firmware") -> Finding:
+def finding(board: str, p_value: float, cause: str = "firmware") -> NightFinding:
     name = SeriesId("lab", board, "publish/qos=1", "publish_latency_p50_us")
     point = ChangePoint(
         "/".join(name),
@@ -46,10 +46,10 @@ def finding(board: str, p_value: float, cause: str = "firmware") -> Finding:
         bad=f"{20:040x}",
         p_value=p_value,
     )
-    return Finding(point, name, "physical", "worse")
+    return NightFinding(point, name, "physical", "worse")
 
 
-def looked(series: int, *findings: Finding) -> Survey:
+def looked(series: int, *findings: NightFinding) -> Survey:
     """Return a survey of so many series of a hundred nights."""
     history = make_history(simulate(np.random.default_rng(1), nights=100))
     nights = tuple(nights_of(history, SERIES))
@@ -62,20 +62,20 @@ def looked(series: int, *findings: Finding) -> Survey:
 def test_a_single_step_must_survive_the_number_of_series(series: int, p_value: float, certain: bool) -> None:
     """One of a single series needs no more than its own test; one of five hundred needs far more."""
     one = finding("e1", p_value)
-    assert is_certain(Group("firmware", (one,)), looked(series, one)) is certain
+    assert is_certain(FindingGroup("firmware", (one,)), looked(series, one)) is certain
 
 
 def test_boards_that_agree_make_a_firmware_step_certain() -> None:
     """Two boards of which neither is certain are so together, two series of one board are not."""
     pair = finding("e1", 1e-5), finding("e2", 1e-5)
-    assert is_certain(Group("firmware", pair), looked(500, *pair))
-    assert not is_certain(Group("firmware", (pair[0], pair[0])), looked(500, *pair))
+    assert is_certain(FindingGroup("firmware", pair), looked(500, *pair))
+    assert not is_certain(FindingGroup("firmware", (pair[0], pair[0])), looked(500, *pair))
 
 
 def test_boards_of_a_rack_share_its_air() -> None:
     """That both moved with the environment says no more than that one did."""
     pair = finding("e1", 1e-5, "environment"), finding("e2", 1e-5, "environment")
-    assert not is_certain(Group("environment", pair), looked(500, *pair))
+    assert not is_certain(FindingGroup("environment", pair), looked(500, *pair))
 
 
 def test_what_chance_explains_is_no_event_and_is_not_lost() -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
-from hil.probe.console import PAUSE_S, Line, nearest
-from hil.probe.probe_file import Boot, Pattern, Values
+from hil.probe.console import PAUSE_S, ConsoleLine, nearest
+from hil.probe.probe_file import BootRows, Pattern, Values
 from tests.probe.scripted import Script, console_of, probe_of, skip_waiting
 
 PANIC = (
@@ -273,8 +273,12 @@ def test_what_is_typed_keeps_its_secret() -> None:
 def test_the_nearest_line_is_by_the_patterns_own_text(tmp_path: Path) -> None:
     """Groups, classes and repetitions are no text."""
     measures = probe_of(tmp_path, r"boot: {to: 'pub +ack seq=(?P<key>\d+)'}" + "\n").measures
-    assert isinstance(measures, Boot)
-    lines = [Line(0, "[ 1] mem   free=1"), Line(0, "[ 2] pub   ack sequence=17"), Line(0, "")]
+    assert isinstance(measures, BootRows)
+    lines = [
+        ConsoleLine(0, "[ 1] mem   free=1"),
+        ConsoleLine(0, "[ 2] pub   ack sequence=17"),
+        ConsoleLine(0, ""),
+    ]
     near, likeness = nearest(measures.end, lines)
     assert near == "[ 2] pub   ack sequence=17"
     assert likeness > 0.6

@@ -7,36 +7,38 @@ from collections.abc import Sequence
 
 import pytest
 
-from hil.probe.matching import EARLY_NS, Event, Matching, Row, Tally, match
+from hil.probe.matching import EARLY_NS, LineEvent, MatchedRow, Matching, Tally, match
 
 MS = 1_000_000
 PERIOD_MS, ANSWER_MS, ROWS = 23, 3, 62
 
 
-def lines(*events: tuple[str, float, str | None] | tuple[str, float]) -> list[Event]:
+def lines(*events: tuple[str, float, str | None] | tuple[str, float]) -> list[LineEvent]:
     """Write events as (kind, ms, key)."""
-    return [Event(one[0], round(one[1] * MS), one[2] if len(one) > 2 else None) for one in events]  # type: ignore[arg-type,misc]
+    return [LineEvent(one[0], round(one[1] * MS), one[2] if len(one) > 2 else None) for one in events]  # type: ignore[arg-type,misc]
 
 
-def matched(events: Sequence[Event], timeout_ms: int, wanted: int = ROWS) -> tuple[Sequence[Row], Tally]:
+def matched(
+    events: Sequence[LineEvent], timeout_ms: int, wanted: int = ROWS
+) -> tuple[Sequence[MatchedRow], Tally]:
     has_key = any(event.key is not None for event in events)
     found = match(events, wanted, timeout_ms * MS, has_key=has_key)
     assert found is not None
     return found
 
 
-def delays_ms(rows: Sequence[Row]) -> list[float | None]:
+def delays_ms(rows: Sequence[MatchedRow]) -> list[float | None]:
     return [(row.done_ns - row.began_ns) / MS if row.done_ns else None for row in rows]
 
 
-def asked(lost: set[int], has_key: bool, count: int = ROWS + 20) -> list[Event]:
+def asked(lost: set[int], has_key: bool, count: int = ROWS + 20) -> list[LineEvent]:
     """Ask every 23 ms and answer 3 ms later, as Modbus is polled; some answers never come."""
     found = []
     for number in range(count):
         key = str(number) if has_key else None
-        found.append(Event("ask", number * PERIOD_MS * MS, key))
+        found.append(LineEvent("ask", number * PERIOD_MS * MS, key))
         if number not in lost:
-            found.append(Event("answer", (number * PERIOD_MS + ANSWER_MS) * MS, key))
+            found.append(LineEvent("answer", (number * PERIOD_MS + ANSWER_MS) * MS, key))
     return found
 
 
@@ -180,9 +182,9 @@ def test_field_a_case_waits_for_those_that_have_time_left() -> None:
         assert matching.ends_ns is None
         matching.take(event)
     assert matching.ends_ns == 510 * MS
-    matching.take(Event("answer", 20 * MS, "2"))
+    matching.take(LineEvent("answer", 20 * MS, "2"))
     assert matching.ends_ns == 500 * MS
-    matching.take(Event("answer", 30 * MS, "1"))
+    matching.take(LineEvent("answer", 30 * MS, "1"))
     assert matching.ends_ns == 0
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 
 from hil.probe import matching
-from hil.probe.matching import Event, Row, match
+from hil.probe.matching import LineEvent, MatchedRow, match
 
 MS = 1_000_000
 TIMEOUT_MS = 40
@@ -36,7 +36,7 @@ class Question:
 
 
 Plan = Sequence[Question]
-Model = tuple[list[Event], list[float | None]]  # what comes, and how long each row took
+Model = tuple[list[LineEvent], list[float | None]]  # what comes, and how long each row took
 
 ANSWERS = st.one_of(
     st.just(()),
@@ -58,19 +58,19 @@ PLANS = st.builds(lambda some, times: some * times, st.lists(QUESTIONS, min_size
 
 def with_keys(plan: Plan) -> Model:
     """Play a product that has several questions open at once, and counts its keys from 0 at each start."""
-    at_ms, number, timed, rows = 1000, 0, list[tuple[int, int, Event]](), list[tuple[int, float | None]]()
+    at_ms, number, timed, rows = 1000, 0, list[tuple[int, int, LineEvent]](), list[tuple[int, float | None]]()
     for one in plan:
         at_ms += one.after_ms
         key, number = str(number % KEYS), number + 1
         retry = [] if one.again_ms is None or one.again_ms >= min((*one.answers_ms, 36)) else [one.again_ms]
-        timed += [(at_ms + ms, 1, Event("ask", (at_ms + ms) * MS, key)) for ms in (0, *retry)]
-        timed += [(at_ms + ms, 2, Event("answer", (at_ms + ms) * MS, key)) for ms in one.answers_ms]
+        timed += [(at_ms + ms, 1, LineEvent("ask", (at_ms + ms) * MS, key)) for ms in (0, *retry)]
+        timed += [(at_ms + ms, 2, LineEvent("answer", (at_ms + ms) * MS, key)) for ms in one.answers_ms]
         rows.append((at_ms, _took(one)))
         if one.restart_ms is not None:  # what it had not done by then it does not do any more
             at_ms, number = at_ms + one.restart_ms, 0
             timed = [event for event in timed if event[0] < at_ms]
             rows = [(asked, None if took is None or asked + took >= at_ms else took) for asked, took in rows]
-            timed.append((at_ms, 0, Event("restart", at_ms * MS)))
+            timed.append((at_ms, 0, LineEvent("restart", at_ms * MS)))
     return [event for *_, event in sorted(timed, key=lambda one: one[:2])], [took for _, took in rows]
 
 
@@ -84,18 +84,18 @@ def without_keys(plan: Plan) -> Model:
     at_ms, events, truth = 1000, [], []
     for one in plan:
         at_ms += one.after_ms
-        events.append(Event("ask", at_ms * MS))
+        events.append(LineEvent("ask", at_ms * MS))
         answers = [ms for ms in one.answers_ms if 0 < ms <= TIMEOUT_MS][:1]
-        events += [Event("answer", (at_ms + ms) * MS) for ms in answers]
+        events += [LineEvent("answer", (at_ms + ms) * MS) for ms in answers]
         truth.append(float(answers[0]) if answers else None)
         at_ms += answers[0] if answers else 0
         if one.restart_ms is not None:
             at_ms += one.restart_ms
-            events.append(Event("restart", at_ms * MS))
+            events.append(LineEvent("restart", at_ms * MS))
     return events, truth
 
 
-def took_ms(rows: Sequence[Row]) -> list[float | None]:
+def took_ms(rows: Sequence[MatchedRow]) -> list[float | None]:
     return [(row.done_ns - row.began_ns) / MS if row.done_ns else None for row in rows]
 
 
@@ -184,7 +184,7 @@ class Patient(matching.ByKey):
 class Across(matching.ByKey):
     """An answer crosses a restart: what was asked before still waits."""
 
-    def take(self, event: Event) -> None:
+    def take(self, event: LineEvent) -> None:
         if event.kind != "restart":
             super().take(event)
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from hil.base.errors import FirmwareError
-from hil.probe.console import Line, ProductConsole
-from hil.probe.measuring import Case, measure_between
+from hil.probe.console import ConsoleLine, ProductConsole
+from hil.probe.measuring import MeasuredCase, measure_between
 from hil.probe.probe_file import Between, Pattern
-from hil.probe.restarts import Boots
+from hil.probe.restarts import RestartWatch
 from tests.probe.scripted import console_of, probe_of
 
 MS = 1_000_000
@@ -34,9 +34,9 @@ READY_KEY = "ready: {pattern: 'main: ready', within_s: 1}\n"
 
 def found(*lines: tuple[float, str]) -> list[tuple[float, str]]:
     """Return (ms, why) of the restarts in lines of (ms, text), behind the first ready line."""
-    boots, restarts, is_ready = Boots(), [], False
+    boots, restarts, is_ready = RestartWatch(), [], False
     for at_ms, text in lines:
-        line = Line(round(at_ms * MS), text)
+        line = ConsoleLine(round(at_ms * MS), text)
         why = boots.take(line)
         if not is_ready and READY.search(text):
             is_ready = True
@@ -222,7 +222,7 @@ def test_field_a_case_with_a_restart_ends_with_its_fault(tmp_path: Path, again: 
     assert product.probe
     assert isinstance(product.probe.measures, Between)
     with pytest.raises(FirmwareError, match=r"began again .* came again, and no line of the ROM") as caught:
-        measure_between(product, product.probe.measures, Case(20, 0, 2.0, 500, 0))
+        measure_between(product, product.probe.measures, MeasuredCase(20, 0, 2.0, 500, 0))
     assert "on_restart: count" in caught.value.next_step
     assert again[0][-40:] in str(caught.value) or again[1] in str(caught.value)
 
@@ -236,7 +236,7 @@ def test_field_a_counted_restart_is_counted_once(tmp_path: Path, rom: list[str])
     )
     assert product.probe
     assert isinstance(product.probe.measures, Between)
-    columns, counts = measure_between(product, product.probe.measures, Case(16, 0, 2.0, 500, 0))
+    columns, counts = measure_between(product, product.probe.measures, MeasuredCase(16, 0, 2.0, 500, 0))
     assert columns["outcome"] == (0, 0, 0, 0, 0, 1, *[0] * 10)
     assert product.counts.restarts == 1
     assert counts["asked_again_count"] == 0
@@ -269,6 +269,6 @@ def test_field_lines_behind_a_counted_trouble_are_measured(tmp_path: Path) -> No
     product = console(tmp_path, "on_restart: count\n" + PAIR, [*talk(range(3)), bark, *talk(range(3, 6))])
     assert product.probe
     assert isinstance(product.probe.measures, Between)
-    columns, _ = measure_between(product, product.probe.measures, Case(6, 0, 3.0, 500, 0))
+    columns, _ = measure_between(product, product.probe.measures, MeasuredCase(6, 0, 3.0, 500, 0))
     assert columns["outcome"] == (0,) * 6
     assert product.counts.facts()["watchdogs_count"] == 1

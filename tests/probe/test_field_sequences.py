@@ -15,13 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hil.base.errors import ConfigError, FirmwareError
-from hil.probe.measuring import Case, Columns, measure_arrivals, measure_requests, read_field
-from hil.probe.peers import Message, Sent
-from hil.probe.probe_file import Arrivals, Field, Request
-from hil.probe.sequences import LOST_WHERE_FOUND, MODULI, Counting
+from hil.probe.measuring import Columns, MeasuredCase, measure_arrivals, measure_requests, read_field
+from hil.probe.peers import PeerMessage, Sent
+from hil.probe.probe_file import Arrivals, Field, ProbeRequest
+from hil.probe.sequences import LOST_WHERE_FOUND, MODULI, SequenceNumbers
 from tests.probe.scripted import console_of, probe_of
 
-CASE = Case(10, 0, 0.5, 40, 0)
+CASE = MeasuredCase(10, 0, 0.5, 40, 0)
 
 
 class Subscriber:
@@ -30,14 +30,14 @@ class Subscriber:
     def __init__(self, payloads: Sequence[bytes]) -> None:
         now_ns, wall_ns = time.monotonic_ns(), time.time_ns()
         self._messages = [
-            Message(now_ns + 1_000_000 * at, wall_ns, "t", payload, retained=False)
+            PeerMessage(now_ns + 1_000_000 * at, wall_ns, "t", payload, retained=False)
             for at, payload in enumerate(payloads)
         ]
         self.all_sent, self.last_sent = True, time.monotonic()
 
     def check(self) -> None: ...
 
-    def new_messages(self) -> Sequence[Message]:
+    def new_messages(self) -> Sequence[PeerMessage]:
         new, self._messages = self._messages[:10], self._messages[10:]
         return new
 
@@ -52,7 +52,7 @@ def reading(number: int, at: int = 0) -> bytes:
     return json.dumps({"seq": number, "up_s": at}).encode()
 
 
-def arrivals(folder: Path, payloads: Sequence[bytes], case: Case = CASE, more: str = "") -> Columns:
+def arrivals(folder: Path, payloads: Sequence[bytes], case: MeasuredCase = CASE, more: str = "") -> Columns:
     probe = probe_of(folder, f"arrivals: {{topic: t, sequence: seq{more}}}\n")
     assert isinstance(probe.measures, Arrivals)
     broker: Any = Subscriber(payloads)
@@ -60,7 +60,7 @@ def arrivals(folder: Path, payloads: Sequence[bytes], case: Case = CASE, more: s
 
 
 def counted(numbers: Sequence[int], modulus: int = 0) -> list[int]:
-    counting = Counting(modulus)
+    counting = SequenceNumbers(modulus)
     return [counting.place(number) for number in numbers]
 
 
@@ -115,7 +115,7 @@ def test_field_a_counter_that_begins_again_is_no_wrap(tmp_path: Path, first: int
     before = [reading(number, number) for number in range(first, highest + 1)][-60:]
     again = [reading(number, 9) for number in range(100)]
     with pytest.raises(FirmwareError, match="the product began again") as caught:
-        arrivals(tmp_path, [*before, *again], Case(5000, 0, 0.5, 40, 0))
+        arrivals(tmp_path, [*before, *again], MeasuredCase(5000, 0, 0.5, 40, 0))
     assert "modulus" in caught.value.next_step
 
 
@@ -123,13 +123,13 @@ def test_field_a_counter_that_begins_again_with_equal_payloads(tmp_path: Path) -
     """No copy comes a hundred numbers later."""
     payloads = [*map(reading, range(180)), *map(reading, range(180))]
     with pytest.raises(FirmwareError, match="after 179 the number 0 came again"):
-        arrivals(tmp_path, payloads, Case(5000, 0, 0.8, 40, 0))
+        arrivals(tmp_path, payloads, MeasuredCase(5000, 0, 0.8, 40, 0))
 
 
 def test_field_copies_and_late_messages_are_no_restart(tmp_path: Path) -> None:
     """A copy is the same bytes; a late one fills its gap, however late."""
     numbers = [*range(7), 5, 6, 7, *range(9, 60), 8, 60]
-    rows = arrivals(tmp_path, [reading(number) for number in numbers], Case(50, 0, 0.5, 40, 0))
+    rows = arrivals(tmp_path, [reading(number) for number in numbers], MeasuredCase(50, 0, 0.5, 40, 0))
     assert rows["outcome"] == (0,) * 50
     assert rows["copies_count"][:8] == (1, 1, 1, 1, 2, 2, 1, 1)
 
@@ -196,7 +196,7 @@ def test_field_replies_that_are_no_json_are_told(tmp_path: Path) -> None:
     """Something came on the topic: nobody is told that nothing did."""
     request = "request: {topic: t, payload: '{n}', reply_topic: r, key: id}\n"
     probe = probe_of(tmp_path, request)
-    assert isinstance(probe.measures, Request)
+    assert isinstance(probe.measures, ProbeRequest)
     broker: Any = Subscriber([b'{"id":1}\0'])
     with pytest.raises(ConfigError, match=r"key \(id\) is not found: the payload is no JSON"):
         measure_requests(console_of([], probe), broker, probe.measures, CASE)

@@ -9,23 +9,25 @@ import pytest
 
 from hil.base.errors import ConfigError, FirmwareError
 from hil.probe.measuring import (
-    Case,
+    MeasuredCase,
     measure_between,
     measure_boot,
     measure_values,
     read_field,
 )
-from hil.probe.probe_file import Arrivals, Between, Boot, Values
+from hil.probe.probe_file import Arrivals, Between, BootRows, Values
 from tests.probe.scripted import console_of, probe_of
 
 KEYED = r"between: {from: 'q seq=(?P<key>\d+)', to: 'ack seq=(?P<key>\d+)'}" + "\n"
 
 
-def case(count: int, *, warmup: int = 0, timeout_ms: int = 500, duration_s: float = 1.0) -> Case:
-    return Case(count, warmup, duration_s, timeout_ms, 0)
+def case(count: int, *, warmup: int = 0, timeout_ms: int = 500, duration_s: float = 1.0) -> MeasuredCase:
+    return MeasuredCase(count, warmup, duration_s, timeout_ms, 0)
 
 
-def between(tmp_path: Path, lines: list[str], wanted: Case, text: str = KEYED) -> dict[str, tuple[int, ...]]:
+def between(
+    tmp_path: Path, lines: list[str], wanted: MeasuredCase, text: str = KEYED
+) -> dict[str, tuple[int, ...]]:
     probe = probe_of(tmp_path, text)
     assert isinstance(probe.measures, Between)
     columns, _counts = measure_between(console_of(lines, probe), probe.measures, wanted)
@@ -109,7 +111,7 @@ def test_numbers_are_columns(tmp_path: Path) -> None:
 def test_a_boot_is_a_row(tmp_path: Path) -> None:
     """From the first line of the boot on; also where the line had come before anyone measured."""
     probe = probe_of(tmp_path, "boot: {to: 'first ack'}\n")
-    assert isinstance(probe.measures, Boot)
+    assert isinstance(probe.measures, BootRows)
     console = console_of(["first ack", "more"], probe)
     rows = measure_boot(console, probe.measures, case(1))
     assert rows["outcome"] == (0,)

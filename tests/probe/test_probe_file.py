@@ -9,7 +9,7 @@ import pytest
 
 from hil.base.errors import ConfigError, ExitCode
 from hil.base.paths import TOOL_BENCHES
-from hil.probe.probe_file import Arrivals, Between, Field, Request, check_parameters, find_probes
+from hil.probe.probe_file import Arrivals, Between, Field, ProbeRequest, check_parameters, find_probes
 from tests.in_process import hil
 from tests.probe.scripted import probe_of
 
@@ -58,7 +58,7 @@ def test_a_wrong_file_is_told_by_its_line(tmp_path: Path, text: str, sentence: s
 def test_a_missing_parameter_is_told_before_anything_is_measured(tmp_path: Path) -> None:
     """The sentence names it, and all that the probe is measured by."""
     probe = probe_of(tmp_path, "request: {topic: a, payload: '{n}', reply_topic: b, key: id}\n")
-    assert isinstance(probe.measures, Request)
+    assert isinstance(probe.measures, ProbeRequest)
     assert probe.measures.key == Field(probe.measures.key.where, path=("id",))
     check_parameters(probe, {"count": 1, "interval_us": 1, "timeout_ms": 1}, "it.yaml")
     with pytest.raises(ConfigError, match=r"it\.yaml: it\.probe\.yaml needs the parameter 'interval_us'"):

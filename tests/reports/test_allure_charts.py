@@ -21,7 +21,7 @@ from hil.metrics.metric import parse_terms
 from hil.model import RunRecord
 from hil.reports.allure import complete_results
 from hil.reports.allure.charts import draw_distribution, draw_timeline, rows_of_labels, subtitle
-from hil.reports.allure.samples import Samples, samples_of
+from hil.reports.allure.samples import CaseSamples, samples_of
 from hil.reports.allure.story import story_of
 from hil.reports.svg import Axis, linear_ticks, log_ticks, pushed_apart, wrapped
 from hil.store import read_judged_run
@@ -69,7 +69,7 @@ class Chart:
         return [(float(x), float(y)) for found in pairs for x, y in found]
 
 
-def samples(tmp_path: Path, *records: RunRecord) -> Samples:
+def samples(tmp_path: Path, *records: RunRecord) -> CaseSamples:
     (story,) = story_of(read_judged_run(judged(tmp_path, records))).stories
     (found,) = samples_of(story)
     return found

@@ -16,7 +16,7 @@ from hil.history.files import read_past
 from hil.history.from_run import keep_run
 from hil.model import Fault, NotRun
 from hil.reports.allure.charts import draw_distribution, draw_timeline
-from hil.reports.allure.samples import Samples, samples_of
+from hil.reports.allure.samples import CaseSamples, samples_of
 from hil.reports.allure.story import story_of
 from hil.reports.site import build_site
 from hil.reports.site.landing import render_landing
@@ -219,7 +219,7 @@ def test_a_test_leads_to_its_trend_and_back(browser: Browser, out: Path) -> None
 
 @pytest.mark.parametrize("draw", [draw_distribution, draw_timeline])
 def test_labels_stay_within_their_chart(
-    browser: Browser, tmp_path: Path, draw: Callable[[Samples], bytes]
+    browser: Browser, tmp_path: Path, draw: Callable[[CaseSamples], bytes]
 ) -> None:
     """As the browser measures them, bold ones too: inside the panel with some room, none on another."""
     page = browser.new_page()

@@ -14,7 +14,7 @@ from hil.history import keep
 from hil.metrics.boot_value import boot_value
 from hil.model import RunRecord
 from hil.reports.site.runs import shown
-from hil.reports.trend import Sources, choosing, read_sources, trend_of, write_trend
+from hil.reports.trend import TrendSources, choosing, read_sources, trend_of, write_trend
 from hil.reports.trend.details import distribution
 from hil.store import read_judged_run
 from tests.history.history_files import night
@@ -32,9 +32,9 @@ def detail_of(run: Path, quantity: str = LATENCY, **info: Any) -> dict[str, Any]
     return dict(found)
 
 
-def data_of(run: Path, sources: Sources | None = None) -> dict[str, Any]:
+def data_of(run: Path, sources: TrendSources | None = None) -> dict[str, Any]:
     """Return the trend of a stored run as it is read back from JSON, checked against its schema."""
-    own = sources or Sources(thresholds={"publish": publish_thresholds()})
+    own = sources or TrendSources(thresholds={"publish": publish_thresholds()})
     found = trend_of(
         [shown(read_judged_run(run))], [], own, title="title", remark="virtual figures", most=400
     )

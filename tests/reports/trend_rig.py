@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from jsonschema import Draft202012Validator
 
-from hil.metrics.sessions import History, SeriesHistory, Session, SessionBoard
+from hil.metrics.sessions import BootSession, History, SeriesHistory, SessionBoard
 from hil.model import Scalar, Verdict, format_series_id
-from hil.reports.trend import Sources, trend_of
+from hil.reports.trend import TrendSources, trend_of
 from hil.store import JudgedRun, RunInfo
 from hil.store.journal import Journal
 from tests.make_records import run_info
@@ -114,8 +114,8 @@ def _series(series_id: str, role: str, rows: Sequence[tuple[int, int, float, str
     )
 
 
-def _session(one: Boots) -> Session:
-    return Session(
+def _session(one: Boots) -> BootSession:
+    return BootSession(
         one.run_id,
         started(one.run_id),
         one.rack,
@@ -167,7 +167,7 @@ def trend(
     found = trend_of(
         [Reported(one) for one in reported],
         lines,
-        Sources(history or History(), **sources),
+        TrendSources(history or History(), **sources),
         title="title",
         remark="virtual figures",
         most=most,

@@ -19,7 +19,7 @@ from hil.boards.lease import lease_rack
 from hil.boards.rack import Board
 from hil.model import Case, Fault, NotRun, RunRecord
 from hil.run.boot_loop import BootLoop
-from hil.run.interfaces import Event
+from hil.run.interfaces import RunEvent
 from hil.run.plan import BoardPlan, Omitted, Plan
 from hil.run.turns import Waits
 from tests.run.boot_loop_rig import CASES, RACK, V1, V2, WAIT_S, FakeRig, ignore, plan_of, run
@@ -276,7 +276,7 @@ def test_a_run_that_waits_for_another_runs_air_can_be_stopped() -> None:
     rig.air_is_free.clear()
     waiting = threading.Event()
 
-    def watch(event: Event) -> None:
+    def watch(event: RunEvent) -> None:
         if event.stage == "waiting for the air":
             waiting.set()
 
@@ -302,7 +302,7 @@ def test_the_wait_for_another_runs_air_is_not_this_runs_time(monkeypatch: pytest
 
 def test_progress_counts_what_is_done() -> None:
     """Whoever watches sees the stages in order, and the count reach the total."""
-    events: list[Event] = []
+    events: list[RunEvent] = []
     loop = BootLoop(plan_of(V1), FakeRig(), run_id="r", notify=events.append)
     loop.start()
     loop.wait("v1", CASES[-1])

@@ -21,7 +21,7 @@ from hil.boards.rack import Board
 from hil.fixtures.progress import BarWatcher, LineWatcher
 from hil.model import Case, Comparison, Entry, Fault, NotRun, RunRecord
 from hil.run.boot_loop import BootLoop
-from hil.run.interfaces import Event
+from hil.run.interfaces import RunEvent
 from hil.run.plan import Plan
 from hil.run.rounds import BEGIN_S, Comparing, Rounds, longest_s
 from tests.run.boot_loop_rig import CASES, RACK, V1, V2, WAIT_S, FakeRig, ignore, plan_of, run
@@ -212,7 +212,7 @@ def test_a_stop_wakes_a_board_that_waits_for_the_others() -> None:
     rig = FakeRig()
     waiting = threading.Event()
 
-    def watch(event: Event) -> None:
+    def watch(event: RunEvent) -> None:
         if event.stage == "waiting for the other boards":
             waiting.set()
 
@@ -343,7 +343,7 @@ def test_a_base_that_fails_is_not_the_candidates_fault(step: str) -> None:
 def test_a_base_that_failed_is_not_booted_for_it_again() -> None:
     """Once is enough, also within a look: each case is left out once, and the progress adds up."""
     rig = FakeRig({("v1", "boot base"): FirmwareError("panic")})
-    events: list[Event] = []
+    events: list[RunEvent] = []
     one = comparing(open_until(q0=9, q1=9, q2=9), boards=("v1",), looks=((3, 3),))
     loop = BootLoop(plan_of(V1), rig, run_id="r", notify=events.append, comparing=one)
     loop.start()
@@ -367,7 +367,7 @@ def test_a_candidate_that_fails_beside_a_base_is_the_firmwares() -> None:
 def test_progress_names_the_look() -> None:
     """The total grows look by look, and the words say which look it is and how much is open."""
     rig = FakeRig()
-    events: list[Event] = []
+    events: list[RunEvent] = []
     loop = BootLoop(
         plan_of(V1),
         rig,
@@ -390,8 +390,8 @@ def test_a_line_says_which_look_it_is() -> None:
     """The look stands before what happens; without a comparison a line is as it was."""
     stream = io.StringIO()
     watcher = LineWatcher(stream)
-    watcher.notify(Event("v1", "measuring", 3, 9, "publish qos=1", "look 2 of 5, 1 case open"))
-    watcher.notify(Event("v1", "booting", 0, 9))
+    watcher.notify(RunEvent("v1", "measuring", 3, 9, "publish qos=1", "look 2 of 5, 1 case open"))
+    watcher.notify(RunEvent("v1", "booting", 0, 9))
     lines = ["v1 [3/9] look 2 of 5, 1 case open: measuring: publish qos=1", "v1 [0/9] booting"]
     assert stream.getvalue().splitlines() == lines
 
@@ -402,7 +402,7 @@ def test_a_line_says_how_long_the_run_takes() -> None:
     watcher = LineWatcher(stream, clock=lambda: next(times))
     told = [("v1", "flashing", 0), ("v1", "measuring", 0), ("v2", "measuring", 0), ("v1", "booting", 3)]
     for board, stage, done in (*told, ("v1", "done", 10), ("v2", "done", 10)):
-        watcher.notify(Event(board, stage, done, 10, done_s=4.0 * done, left_s=40.0 - 4.0 * done))
+        watcher.notify(RunEvent(board, stage, done, 10, done_s=4.0 * done, left_s=40.0 - 4.0 * done))
     counts = [line.partition("]")[0] for line in stream.getvalue().splitlines()]
     left = ["v1 [0/10, 40 s left", "v1 [0/10, 40 s left", "v2 [0/10, 80 s left", "v1 [3/10, 2 min left"]
     assert counts == [*left, "v1 [10/10, 2 min left", "v2 [10/10"]
@@ -412,7 +412,7 @@ def test_what_is_left_by_the_plan_comes_with_each_event() -> None:
     """It falls to nothing as a board's cases are measured, each by its own length."""
     slow = tuple(Case("jitter", {"count": count, "period_us": 1_000_000}) for count in (10, 50))
     (board,) = plan_of(V1).boards
-    events: list[Event] = []
+    events: list[RunEvent] = []
     rig = FakeRig()
     loop = BootLoop(Plan("all", (replace(board, boots=(slow,)),)), rig, run_id="r", notify=events.append)
     loop.start()
@@ -443,7 +443,7 @@ def test_a_bar_has_one_line_of_its_terminal() -> None:
     watcher = BarWatcher(console, clock=lambda: 0.0)
     long = "publish transport=mtls,payload_bytes=16384,qos=2,interval_us=40000"
     for board in ("virtual-esp32s3-1", "virtual-esp32s3-2"):
-        watcher.notify(Event(board, "measuring", 100, 360, long, "look 2 of 5", left_s=3500.0))
+        watcher.notify(RunEvent(board, "measuring", 100, 360, long, "look 2 of 5", left_s=3500.0))
     watcher.close()
     *boards, together = re.split(r"(?=virtual-esp32s3|\ball\b)", console.export_text())[-3:]
     assert all(len(line.rstrip()) <= 80 for line in (*boards, together))

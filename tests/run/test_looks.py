@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hil.model import Comparison, Looks, Role
 from hil.run.plan.looks import (
     FIRST,
-    Pace,
+    BootPace,
     draw,
     flashes,
     lying,
@@ -25,7 +25,7 @@ BUDGET_S = 900.0
 MOST = 40
 ROLES: tuple[Role, Role] = ("candidate", "base")
 PACES = st.builds(
-    Pace,
+    BootPace,
     st.lists(st.floats(0.5, 60), min_size=1, max_size=8).map(tuple),
     st.floats(1, 40),
     st.floats(0, 120),
@@ -33,7 +33,7 @@ PACES = st.builds(
 
 
 @given(PACES, st.integers(2, 200), st.floats(1, 7200))
-def test_the_last_look_is_as_large_as_the_budget_allows(pace: Pace, most: int, budget_s: float) -> None:
+def test_the_last_look_is_as_large_as_the_budget_allows(pace: BootPace, most: int, budget_s: float) -> None:
     """The first look is always there, each has more boots than the one before, the last ends within the
     budget and the board's boots, and a boot more of each build would not."""
     looks = plan_looks(pace, max_boots=most, budget_s=budget_s)
@@ -48,7 +48,7 @@ def test_the_last_look_is_as_large_as_the_budget_allows(pace: Pace, most: int, b
 
 
 @given(PACES, st.floats(1, 7200), st.floats(1, 7200))
-def test_a_larger_budget_never_has_fewer_boots(pace: Pace, one_s: float, other_s: float) -> None:
+def test_a_larger_budget_never_has_fewer_boots(pace: BootPace, one_s: float, other_s: float) -> None:
     """Whatever the boards and their pace."""
     less, more = (plan_looks(pace, max_boots=200, budget_s=s) for s in sorted((one_s, other_s)))
     assert less[-1] <= more[-1]
@@ -64,7 +64,7 @@ def test_a_larger_budget_never_has_fewer_boots(pace: Pace, one_s: float, other_s
 )
 def test_a_quarter_of_an_hour_has_its_looks(boards: int, looks: Looks) -> None:
     """Boards of one chip or two: 12 s of cases a boot and board, 12 s to boot, 40 s to write both builds."""
-    assert plan_looks(Pace((12.0,) * boards), max_boots=MOST, budget_s=BUDGET_S) == looks
+    assert plan_looks(BootPace((12.0,) * boards), max_boots=MOST, budget_s=BUDGET_S) == looks
 
 
 @pytest.mark.parametrize("last", range(FIRST, 51))

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from hil.model import Case, Series
-from hil.probe.peers import Message
+from hil.probe.peers import PeerMessage
 from tools.two_clocks import Seen, joined, measure, table
 
 
@@ -22,7 +22,7 @@ def test_messages_are_joined_by_their_number() -> None:
     seen = Seen(
         {seq: 1000.0 * seq for seq in columns["seq"]}, {seq: 1000.0 * seq + 50 for seq in columns["seq"]}
     )
-    messages = [Message(2_020_000, 0, "t", b'{"seq":2,"t_us":1}', False)]
+    messages = [PeerMessage(2_020_000, 0, "t", b'{"seq":2,"t_us":1}', False)]
     (row,) = joined(series, seen, messages)
     assert (row.board_us, row.console_us, row.arrived_us, row.apart_us) == (8, 50, 20, 42)
     assert "within it: 1 of 1; not explained: 0" in table([row], [25.0])

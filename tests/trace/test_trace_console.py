@@ -11,7 +11,7 @@ import pytest
 from hil.base.errors import ConfigError
 from hil.model import Case
 from hil.session import AgentSession
-from hil.trace.events import Event, EventKind, Mark, Trace
+from hil.trace.events import EventKind, Mark, Trace, TraceEvent
 from hil.trace.reading import COLUMNS, read_trace
 from tests.host_builds import build_sanitized
 from tests.session.agent_process import AgentProcess
@@ -79,7 +79,7 @@ def test_a_mutex_is_traced_from_hook_to_reader(session: AgentSession) -> None:
     assert (tasks["agent_run"].priority, tasks["agent_run"].core) == (5, None)
     low, high = tasks["low"].number, tasks["high"].number
 
-    def first(kind: EventKind, task: int) -> Event:
+    def first(kind: EventKind, task: int) -> TraceEvent:
         return next(event for event in trace.events if (event.kind, event.task) == (kind, task))
 
     waits = first(EventKind.WAITS, high)

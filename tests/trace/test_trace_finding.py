@@ -14,7 +14,7 @@ from hil.trace.finding import (
     PREEMPTED,
     SHORTEST_US,
     WAITED,
-    Finding,
+    TraceFinding,
     explain,
     lock_waits,
 )
@@ -42,7 +42,7 @@ from tests.trace.trace_events import (
 )
 
 
-def finding(rows: list[Row], *, kind: str = "binary", exact: bool = True, **more: int) -> Finding:
+def finding(rows: list[Row], *, kind: str = "binary", exact: bool = True, **more: int) -> TraceFinding:
     trace = trace_of(rows, kind=kind, exact=exact)
     return explain(trace, reconstruct(trace), **more)
 

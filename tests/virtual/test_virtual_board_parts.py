@@ -23,7 +23,7 @@ from hil.boards.firmware.app_image import xor_bytes
 from hil.virtual.board import chips, faults, panic, slip
 from hil.virtual.board import reset as resets
 from hil.virtual.board.cable import Wire, resample, same_baud
-from hil.virtual.board.chip import DETECTIONS, MAGIC_REGISTER, Chip
+from hil.virtual.board.chip import DETECTIONS, MAGIC_REGISTER, VirtualChip
 from hil.virtual.board.chips import ESP32, crc8_dallas
 from hil.virtual.board.flash import FlashRangeError, NorFlash
 from hil.virtual.board.flash_commands import LoaderActions
@@ -276,7 +276,7 @@ def test_exit_status_is_a_reset(status: int, head: str, reset: resets.Reset) -> 
 class Loader:
     """A loader with its wire in memory."""
 
-    def __init__(self, flash: NorFlash, chip: Chip = ESP32) -> None:
+    def __init__(self, flash: NorFlash, chip: VirtualChip = ESP32) -> None:
         self.sent = bytearray()
         self.baud = 115200
         self.restarts: list[bool] = []

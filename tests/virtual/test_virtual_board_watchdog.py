@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hil.virtual.board import machine, slip
-from hil.virtual.board.chip import Chip
+from hil.virtual.board.chip import VirtualChip
 from hil.virtual.board.chips import ESP32C3, ESP32S3
 from hil.virtual.board.config import BoardConfig
 from hil.virtual.board.flash import NorFlash
@@ -23,7 +23,7 @@ DELAY_S = 0.05
 class Client:
     """Writes registers of a board in its serial loader."""
 
-    def __init__(self, board: VirtualBoard, chip: Chip) -> None:
+    def __init__(self, board: VirtualBoard, chip: VirtualChip) -> None:
         assert chip.rtc_watchdog is not None
         self._board, self._watchdog = board, chip.rtc_watchdog
 
@@ -50,14 +50,14 @@ async def after(delay_s: float) -> None:
 
 
 @pytest.fixture(params=(ESP32C3, ESP32S3), ids=lambda chip: chip.name)
-def chip(request: pytest.FixtureRequest) -> Chip:
-    found: Chip = request.param
+def chip(request: pytest.FixtureRequest) -> VirtualChip:
+    found: VirtualChip = request.param
     return found
 
 
 @pytest.fixture
 def on_board(
-    chip: Chip, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    chip: VirtualChip, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[Callable[[Client], Awaitable[None]]], list[str]]:
     """Run steps on a board in download mode; return the reasons of its resets."""
     monkeypatch.setattr(machine, "RTC_WATCHDOG_DELAY_S", DELAY_S)

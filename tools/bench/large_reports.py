@@ -12,7 +12,7 @@ from msgspec.structs import replace as replaced
 from hil.gate import judge
 from hil.history import keep
 from hil.history.from_run import keep_run
-from hil.history.summary import CaseFigures, Figure, Summary
+from hil.history.summary import CaseFigures, StoredFigure, Summary
 from hil.model import RunRecord, SeriesVerdict, Verdict, format_case_id, format_series_id
 from hil.store import RunDirectory, read_judged_run, time_in
 from tests.history.history_files import night, values_in
@@ -86,11 +86,11 @@ def _of_case(item: SeriesVerdict, number: int) -> SeriesVerdict:
 def _cases(run: Summary) -> Iterator[CaseFigures]:
     """Yield what the gate would have said of a night: the first boot of each series."""
     held = values_in(run)
-    found: dict[tuple[int, int], dict[str, Figure]] = {}
+    found: dict[tuple[int, int], dict[str, StoredFigure]] = {}
     position = 0
     for case, metric, boots in zip(held.series.case, held.series.metric, held.series.boots, strict=True):
         for boot in held.boot_sets[boots]:
-            figure = Figure(held.values[position], "pass", LIMIT_US, blocking=True)
+            figure = StoredFigure(held.values[position], "pass", LIMIT_US, blocking=True)
             found.setdefault((held.boots.board[boot], case), {}).setdefault(held.metrics[metric], figure)
             position += 1
     for (board, case), metrics in found.items():

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hil.boards.rack.noise import NoiseSettings
-from hil.history.building import Point, build
-from hil.history.summary import SCHEMA_VERSION, Image, MeasuredBoard, Summary
+from hil.history.building import BootPoint, build
+from hil.history.summary import SCHEMA_VERSION, BootedImage, MeasuredBoard, Summary
 from hil.metrics.conditions import conditions_of
 from hil.model import Case, Role, RunRecord
 from hil.thresholds import Thresholds
@@ -137,7 +137,7 @@ def boots_of(night: Night, found: Sequence[Measured], thresholds: Mapping[str, T
     )
 
 
-def _points(night: Night, one: Measured, thresholds: Mapping[str, Thresholds]) -> Iterator[Point]:
+def _points(night: Night, one: Measured, thresholds: Mapping[str, Thresholds]) -> Iterator[BootPoint]:
     for metric in thresholds[one.case.bench].metrics_of(one.case.parameters):
         values = boot_values(metric, one.columns, one.warmup)
         if values is None:
@@ -145,7 +145,9 @@ def _points(night: Night, one: Measured, thresholds: Mapping[str, Thresholds]) -
         samples = next(iter(one.columns.values())).shape[1] - one.warmup
         for boot, (role, value) in enumerate(zip(one.roles, values.tolist(), strict=True)):
             sha256 = night.image(role, one.board.target)
-            yield Point(one.board.id, role, boot, sha256, one.case.case_id, metric.name, value, samples, 0)
+            yield BootPoint(
+                one.board.id, role, boot, sha256, one.case.case_id, metric.name, value, samples, 0
+            )
 
 
 def _boards(night: Night, found: Sequence[Measured]) -> list[MeasuredBoard]:
@@ -157,10 +159,12 @@ def _boards(night: Night, found: Sequence[Measured]) -> list[MeasuredBoard]:
     ]
 
 
-def _images(night: Night, found: Sequence[Measured]) -> list[Image]:
+def _images(night: Night, found: Sequence[Measured]) -> list[BootedImage]:
     rulers = {one.case.bench: RULER for one in found}
     targets = dict.fromkeys(one.board.target for one in found)
-    return [Image(role, target, night.image(role, target), rulers) for role in ROLES for target in targets]
+    return [
+        BootedImage(role, target, night.image(role, target), rulers) for role in ROLES for target in targets
+    ]
 
 
 def record(night: Night, one: Measured, boot: int) -> RunRecord:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from hil.history.summary import BoardInRun, CaseFigures, Figure, Health, Summary
+from hil.history.summary import BoardInRun, CaseFigures, Health, StoredFigure, Summary
 from hil.thresholds import Thresholds
 from tools.demo.figures import boot_values
 from tools.demo.nights import Measured, Night, boots_of
@@ -61,7 +61,7 @@ def _values(one: Measured, thresholds: Thresholds) -> dict[str, float]:
     return found
 
 
-def _judged(usual: Figure, value: float | None) -> Figure:
+def _judged(usual: StoredFigure, value: float | None) -> StoredFigure:
     if usual.limit is None or value is None:
         return replace(usual, value=value, outcome="no-baseline" if value is not None else "undecided")
     beyond = value < usual.limit if usual.direction == "higher" else value > usual.limit

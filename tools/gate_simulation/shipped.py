@@ -16,7 +16,7 @@ import numpy as np
 
 from hil.boards.rack import Rack, load_rack
 from hil.ci import plan as ci
-from hil.ci.event import Event, Targets
+from hil.ci.event import CiEvent, Targets
 from hil.metrics.metric import Metric
 from hil.model import Case, Comparison, Looks, Role, Scalar
 from hil.run.campaign import DEFAULT_BUDGET_MIN
@@ -123,7 +123,7 @@ def _case_of(where: Where) -> dict[str, tuple[Scalar, ...]]:
 
 def _legs(chips: int) -> int:
     """Return among how many runs CI shares alpha out."""
-    event = Event("pull_request", "pr", head="head", base_tip="main")
+    event = CiEvent("pull_request", "pr", head="head", base_tip="main")
     targets = Targets(CHIPS[:chips], CHIPS[:chips])
     return ci.make_plan(event, "base", ["firmware/main/main.c"], targets).legs_of_alpha
 

@@ -29,7 +29,7 @@ class Sizes:
 
 
 @dataclass(frozen=True)
-class Line:
+class SizeLine:
     """One line of a table: bytes, and of the base; None without a base."""
 
     name: str
@@ -72,10 +72,10 @@ def _read(path: Path, *options: str) -> Any:
     raise ConfigError(f"{path} cannot be read: {said}.", next_step=_AGAIN)
 
 
-def table(head: Mapping[str, int], base: Mapping[str, int] | None) -> list[Line]:
+def table(head: Mapping[str, int], base: Mapping[str, int] | None) -> list[SizeLine]:
     """Return a line for each name, the largest first; beside a base only those that differ, by how much."""
     if base is None:
-        lines = [Line(name, size, None) for name, size in head.items() if size]
+        lines = [SizeLine(name, size, None) for name, size in head.items() if size]
         return sorted(lines, key=lambda line: (-line.bytes, line.name))
-    both = [Line(name, head.get(name, 0), base.get(name, 0)) for name in {*head, *base}]
+    both = [SizeLine(name, head.get(name, 0), base.get(name, 0)) for name in {*head, *base}]
     return sorted((x for x in both if x.difference), key=lambda line: (-abs(line.difference), line.name))

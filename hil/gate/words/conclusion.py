@@ -12,7 +12,7 @@ from hil.base.units import find_unit, format_value
 from hil.gate.words import compared as comparison_conclusion
 from hil.gate.words import limits as sentences
 from hil.gate.words.compared import NONE_COMPARED, Compared, named
-from hil.gate.words.undecided import Undecided, undecided_of
+from hil.gate.words.undecided import UndecidedLimits, undecided_of
 from hil.model import Fault, NotRun, Outcome, RunOutcome, SeriesVerdict, Verdict, bench_of
 
 
@@ -57,7 +57,7 @@ def conclude(
     )
 
 
-def _benches(undecided: Undecided, series: Sequence[SeriesVerdict]) -> set[str]:
+def _benches(undecided: UndecidedLimits, series: Sequence[SeriesVerdict]) -> set[str]:
     """Return the benches of which something is undecided: all, where their base is missing."""
     known = {item.case_id for item in series} if undecided.no_base else undecided.case_ids
     return set(map(bench_of, known))

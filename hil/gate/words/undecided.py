@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hil.base.errors import ExitCode
-from hil.gate.pairs import Pair
+from hil.gate.pairs import ComparedPair
 from hil.gate.surroundings import HARDLY_HEARD
 from hil.gate.words.compared import Compared
 from hil.model import ComparedSeries, Comparison, Entry, Fault, NotRun, SeriesVerdict
@@ -19,7 +19,7 @@ _BUDGET = "run again with a larger --budget"
 
 
 @dataclass(frozen=True)
-class Undecided:
+class UndecidedLimits:
     """What blocks where it is bad, and came to no decision.
 
     ``exceeded`` are values beyond their limit, though not provably; ``limited`` those of which too little is
@@ -84,9 +84,9 @@ def _way(found: Sequence[ComparedSeries]) -> str:
     return "; ".join([*ways, "mend what the warnings name, and run it again"])
 
 
-def undecided_of(series: Sequence[SeriesVerdict], compared: Compared) -> Undecided:
+def undecided_of(series: Sequence[SeriesVerdict], compared: Compared) -> UndecidedLimits:
     """Return what of a run is undecided that can fail it."""
-    return Undecided(
+    return UndecidedLimits(
         exceeded=tuple(item for item in series if item.blocking and item.note == "marginal"),
         limited=tuple(item for item in series if item.blocking and item.outcome == "undecided"),
         compared=tuple(compared.blocking("undecided")),
@@ -95,7 +95,7 @@ def undecided_of(series: Sequence[SeriesVerdict], compared: Compared) -> Undecid
     )
 
 
-def why_ended(pair: Pair, entries: Sequence[Entry], item: ComparedSeries, *, final: bool) -> str:
+def why_ended(pair: ComparedPair, entries: Sequence[Entry], item: ComparedSeries, *, final: bool) -> str:
     """Return why nothing is decided, with why the looks ended."""
     looks = pair.comparison.looks
     if item.look and item.look == len(looks) and item.change is not None:
@@ -111,7 +111,7 @@ def why_ended(pair: Pair, entries: Sequence[Entry], item: ComparedSeries, *, fin
     return ", and ".join(filter(None, (item.reason, words)))
 
 
-def why_not_compared(pair: Pair, entries: Sequence[Entry]) -> str:
+def why_not_compared(pair: ComparedPair, entries: Sequence[Entry]) -> str:
     """Say why the other has no boot of a case, as the boot loop wrote it down; "" where it did not."""
     said = sorted(
         entry.reason.removeprefix(NOT_COMPARED).rstrip(".")
@@ -139,11 +139,11 @@ def without_comparison(entries: Sequence[Entry]) -> dict[str, list[str]]:
     return {reason: sorted(boards) for reason, boards in sorted(found.items())}
 
 
-def _is_about(pair: Pair, entry: NotRun) -> bool:
+def _is_about(pair: ComparedPair, entry: NotRun) -> bool:
     return entry.case_id == pair.case.case_id and entry.board in pair.comparison.boards
 
 
-def _why_run_ended(pair: Pair, entries: Sequence[Entry]) -> str:
+def _why_run_ended(pair: ComparedPair, entries: Sequence[Entry]) -> str:
     faults = [entry for entry in entries if isinstance(entry, Fault)]
     if any(fault.exit_code in _STOPPED for fault in faults):
         return "the run was stopped"

@@ -26,7 +26,7 @@ from hil.history.nightly.divisive import (
     loss_at,
 )
 from hil.history.nightly.nights import Night
-from hil.history.nightly.survey import Finding, Survey
+from hil.history.nightly.survey import NightFinding, Survey
 
 _WORDS = {  # the first that changed is told: whose it is, and what of it
     "channel": ("Access point", "channel"),
@@ -61,13 +61,13 @@ class Told:
         return f"{self.key} {self.old} → {self.new}" if self.old or self.new else f"{self.key} changed"
 
 
-def all_conditions(findings: Sequence[Finding]) -> tuple[str, ...]:
+def all_conditions(findings: Sequence[NightFinding]) -> tuple[str, ...]:
     """Return the conditions that changed, those first that most series saw change."""
     counts = Counter(str(changed) for finding in findings for changed in finding.point.conditions)
     return tuple(sorted(counts, key=lambda said: (-counts[said], said)))
 
 
-def told_by(findings: Sequence[Finding]) -> Told | None:
+def told_by(findings: Sequence[NightFinding]) -> Told | None:
     """Return what the conditions tell of an event, None where too few of its series saw the same change."""
     changes: dict[str, Counter[tuple[str, str]]] = {}
     for finding in findings:
@@ -92,11 +92,11 @@ MINORITY = 0.1  # what fewer series than this share of an event say does not dec
 
 
 @dataclass(frozen=True)
-class Group:
+class FindingGroup:
     """Findings that are one event. ``good`` and ``bad`` are commits, "" where none is named."""
 
     cause: EventCause
-    findings: tuple[Finding, ...]
+    findings: tuple[NightFinding, ...]
     good: str = ""
     bad: str = ""
 
@@ -106,34 +106,36 @@ class Group:
         return most_common_night(self.findings)
 
 
-def most_common_night(findings: Sequence[Finding]) -> datetime.date:
+def most_common_night(findings: Sequence[NightFinding]) -> datetime.date:
     """Return the night that most findings name; the first of several."""
     counts = Counter(finding.point.night for finding in findings)
     return min(counts, key=lambda night: (-counts[night], night))
 
 
-def split(findings: Iterable[Finding], key: Callable[[Finding], object]) -> list[list[Finding]]:
+def split(
+    findings: Iterable[NightFinding], key: Callable[[NightFinding], object]
+) -> list[list[NightFinding]]:
     """Return the findings in parts of one key each, in the order of the first of each."""
-    parts: dict[object, list[Finding]] = {}
+    parts: dict[object, list[NightFinding]] = {}
     for finding in findings:
         parts.setdefault(key(finding), []).append(finding)
     return list(parts.values())
 
 
-def one_a_series(findings: Iterable[Finding], night: datetime.date) -> list[Finding]:
+def one_a_series(findings: Iterable[NightFinding], night: datetime.date) -> list[NightFinding]:
     """Return the finding of each series that lies nearest to a night: two steps of one are two events."""
-    nearest: dict[str, Finding] = {}
+    nearest: dict[str, NightFinding] = {}
     for finding in sorted(findings, key=lambda one: abs((one.point.night - night).days)):
         nearest.setdefault(finding.point.series_id, finding)
     return list(nearest.values())
 
 
-def near(finding: Finding, night: datetime.date, nights: int) -> bool:
+def near(finding: NightFinding, night: datetime.date, nights: int) -> bool:
     """Whether a finding lies at most ``nights`` nights from a night."""
     return abs((finding.point.night - night).days) <= nights
 
 
-def without(findings: Iterable[Finding], taken: Sequence[Finding]) -> list[Finding]:
+def without(findings: Iterable[NightFinding], taken: Sequence[NightFinding]) -> list[NightFinding]:
     """Return the findings that were not taken."""
     gone = set(map(id, taken))
     return [finding for finding in findings if id(finding) not in gone]
@@ -156,11 +158,11 @@ class Straying:
 
     def __init__(self, survey: Survey) -> None:
         self._judged = survey.judged
-        self._steps: dict[str, list[Finding]] = {}
+        self._steps: dict[str, list[NightFinding]] = {}
         for finding in survey.findings:
             self._steps.setdefault(finding.point.series_id, []).append(finding)
 
-    def allows(self, findings: Iterable[Finding], night: datetime.date) -> bool:
+    def allows(self, findings: Iterable[NightFinding], night: datetime.date) -> bool:
         """Say whether boards that are independent of each other can all have their steps at ``night``.
 
         What chance makes each of them lose is about exponential, so their sum has a gamma distribution.
@@ -168,11 +170,11 @@ class Straying:
         losses = self.board_losses(findings, night)
         return sum(losses) <= special.gammainccinv(len(losses), math.exp(-STRAY_LOSS))
 
-    def allows_together(self, findings: Iterable[Finding], night: datetime.date) -> bool:
+    def allows_together(self, findings: Iterable[NightFinding], night: datetime.date) -> bool:
         """Say the same of boards that share what makes them stray: each by itself must allow it."""
         return max(self.board_losses(findings, night)) <= STRAY_LOSS
 
-    def board_losses(self, findings: Iterable[Finding], night: datetime.date) -> list[float]:
+    def board_losses(self, findings: Iterable[NightFinding], night: datetime.date) -> list[float]:
         """Return for each board how much less likely its steps are at ``night`` than where they were found.
 
         In units of the logarithm, the mean over its series; infinite where the night lies too far away.
@@ -180,7 +182,7 @@ class Straying:
         boards = split(findings, lambda finding: (finding.name.rack, finding.name.board))
         return [fmean(self._loss(finding, night) for finding in part) for part in boards]
 
-    def _loss(self, finding: Finding, night: datetime.date) -> float:
+    def _loss(self, finding: NightFinding, night: datetime.date) -> float:
         point = finding.point
         if abs((point.night - night).days) > STRAY_NIGHTS:
             return math.inf
@@ -194,13 +196,13 @@ class Straying:
                 return loss_at(np.asarray(logs[start:end]), own - start, other - start)
         return math.inf
 
-    def _lines(self, finding: Finding) -> list[_Line]:
+    def _lines(self, finding: NightFinding) -> list[_Line]:
         nights = self._judged.get(finding.point.series_id, ())
         if finding.point.of_ratio:
             return [(part.nights, part.ratios) for part in chain(nights)]
         return [(nights, [night.level for night in nights])] if nights else []
 
-    def _edges(self, finding: Finding, dates: Sequence[datetime.date]) -> tuple[int, int]:
+    def _edges(self, finding: NightFinding, dates: Sequence[datetime.date]) -> tuple[int, int]:
         """Return where the levels before and after a step begin and end, by the series' other steps."""
         others = [
             bisect_left(dates, other.point.night)

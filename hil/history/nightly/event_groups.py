@@ -18,7 +18,7 @@ from dataclasses import replace
 from hil.history.nightly.change_points import RATIO_UNSURE, Cause
 from hil.history.nightly.event_conditions import (
     MINORITY,
-    Group,
+    FindingGroup,
     Straying,
     most_common_night,
     near,
@@ -27,7 +27,7 @@ from hil.history.nightly.event_conditions import (
     without,
 )
 from hil.history.nightly.nights import Night
-from hil.history.nightly.survey import Finding, Survey
+from hil.history.nightly.survey import NightFinding, Survey
 from hil.metrics.words import metric_words
 from hil.model import SeriesId
 
@@ -49,7 +49,7 @@ class Neighbours:
             if finding.point.cause != "firmware":
                 self._steps.setdefault(finding.point.series_id, []).append(finding.point.night)
 
-    def stayed(self, finding: Finding) -> bool:
+    def stayed(self, finding: NightFinding) -> bool:
         """Whether other boards measured the same in the nights around a step, and none of them moved."""
         name, point = finding.name, finding.point
         size = math.log1p(point.change)
@@ -88,15 +88,15 @@ _Position = tuple[datetime.date, int]
 
 
 def firmware_groups(
-    findings: Sequence[Finding], judged: Mapping[str, Sequence[Night]], straying: Straying
-) -> list[Group]:
+    findings: Sequence[NightFinding], judged: Mapping[str, Sequence[Night]], straying: Straying
+) -> list[FindingGroup]:
     """Return the steps of the firmware: same effect, commits that overlap, nights near to each other.
 
     Where one quantity of a case moved both ways by the same commits, that is one step; and series of which
     the thresholds do not say what is worse go with those of which they do.
     """
     order = _Order(judged)
-    found: list[Group] = []
+    found: list[FindingGroup] = []
     for part in split(findings, lambda finding: finding.effect):
         found += _with_strays(list(_of_firmware(part, order)), straying)
     return _joined(found, order)
@@ -121,7 +121,7 @@ class _Order:
         last = self._number[bad]
         return range(min(self._number[good] + 1, last), last + 1)
 
-    def around(self, best: int, findings: Sequence[Finding]) -> range:
+    def around(self, best: int, findings: Sequence[NightFinding]) -> range:
         """Return the stretch of commits around ``best`` that nearly all findings suspect."""
         votes = self.votes(findings)
         enough = AGREED * votes[best]
@@ -132,13 +132,13 @@ class _Order:
             end += 1
         return range(start, end + 1)
 
-    def votes(self, findings: Iterable[Finding]) -> Counter[int]:
+    def votes(self, findings: Iterable[NightFinding]) -> Counter[int]:
         return Counter(number for finding in findings for number in self.of(finding))
 
-    def of(self, finding: Finding) -> range:
+    def of(self, finding: NightFinding) -> range:
         return self.suspects(finding.point.good, finding.point.bad)
 
-    def ends(self, suspects: range, findings: Sequence[Finding]) -> tuple[str, str]:
+    def ends(self, suspects: range, findings: Sequence[NightFinding]) -> tuple[str, str]:
         """Return the last good commit, as some finding names it, and the first bad one for sure."""
         goods = sorted(finding.point.good for finding in findings)
         before = [commit for commit in goods if self._number[commit] < suspects[0]]
@@ -146,7 +146,7 @@ class _Order:
         return good, self._commits[suspects[-1]]
 
 
-def _of_firmware(findings: Sequence[Finding], order: _Order) -> Iterator[Group]:
+def _of_firmware(findings: Sequence[NightFinding], order: _Order) -> Iterator[FindingGroup]:
     """Yield events: the commit that most findings suspect, what suspects it in these nights, and so on.
 
     Findings vote, so that one with a wide range does not tie two steps together.
@@ -161,17 +161,17 @@ def _of_firmware(findings: Sequence[Finding], order: _Order) -> Iterator[Group]:
         suspects = order.around(best, sure)
         close = [finding for finding in left if near(finding, night, NEAR_NIGHTS)]
         members = one_a_series((finding for finding in close if _overlap(order.of(finding), suspects)), night)
-        yield Group("firmware", tuple(members), *order.ends(suspects, members))
+        yield FindingGroup("firmware", tuple(members), *order.ends(suspects, members))
         left = without(left, members)
 
 
-def _with_strays(groups: Sequence[Group], straying: Straying) -> list[Group]:
+def _with_strays(groups: Sequence[FindingGroup], straying: Straying) -> list[FindingGroup]:
     """Give series that put a step beside the others to the larger step of their quantity, where they can.
 
     A commit shows on all boards in one night, so a few that say another night are noise, as long as their own
     figures allow it. The range stays that of the larger step.
     """
-    found: list[Group] = []
+    found: list[FindingGroup] = []
     for group in sorted(groups, key=lambda group: -len(group.findings)):
         fitting = [number for number, other in enumerate(found) if _strays(group, other, straying)]
         if fitting:
@@ -182,7 +182,7 @@ def _with_strays(groups: Sequence[Group], straying: Straying) -> list[Group]:
     return found
 
 
-def _strays(group: Group, other: Group, straying: Straying) -> bool:
+def _strays(group: FindingGroup, other: FindingGroup, straying: Straying) -> bool:
     return (
         _quantities(group) <= _quantities(other)
         and not _series(group) & _series(other)
@@ -190,23 +190,23 @@ def _strays(group: Group, other: Group, straying: Straying) -> bool:
     )
 
 
-def _joined(groups: Sequence[Group], order: _Order) -> list[Group]:
+def _joined(groups: Sequence[FindingGroup], order: _Order) -> list[FindingGroup]:
     """Join steps of different effects that are one all the same."""
-    found: list[Group] = []
+    found: list[FindingGroup] = []
     for group in sorted(groups, key=lambda group: -len(group.findings)):
         for number, other in enumerate(found):
             if _same_step(group, other, order) and (_contrary(group, other) or _neutral(group, other)):
                 members = (*other.findings, *group.findings)
                 ends = order.suspects(other.good, other.bad), order.suspects(group.good, group.bad)
                 both = range(max(ends[0][0], ends[1][0]), min(ends[0][-1], ends[1][-1]) + 1)
-                found[number] = Group("firmware", members, *order.ends(both, members))
+                found[number] = FindingGroup("firmware", members, *order.ends(both, members))
                 break
         else:
             found.append(group)
     return found
 
 
-def _same_step(group: Group, other: Group, order: _Order) -> bool:
+def _same_step(group: FindingGroup, other: FindingGroup, order: _Order) -> bool:
     return (
         abs((group.night - other.night).days) <= NEAR_NIGHTS
         and _overlap(order.suspects(group.good, group.bad), order.suspects(other.good, other.bad))
@@ -214,7 +214,7 @@ def _same_step(group: Group, other: Group, order: _Order) -> bool:
     )
 
 
-def _contrary(group: Group, other: Group) -> bool:
+def _contrary(group: FindingGroup, other: FindingGroup) -> bool:
     """Whether the smaller group and the other are a quantity of a case, for the worse and for the better."""
     return (
         _effects(group) | _effects(other) >= {"worse", "better"}
@@ -223,24 +223,26 @@ def _contrary(group: Group, other: Group) -> bool:
     )
 
 
-def _neutral(group: Group, other: Group) -> bool:
+def _neutral(group: FindingGroup, other: FindingGroup) -> bool:
     """Whether exactly one of two groups is worse or better at all."""
     return (_effects(group) == {""}) != (_effects(other) == {""})
 
 
-def _effects(group: Group) -> set[str]:
+def _effects(group: FindingGroup) -> set[str]:
     return {finding.effect for finding in group.findings}
 
 
-def _quantities(group: Group) -> set[tuple[str, str]]:
+def _quantities(group: FindingGroup) -> set[tuple[str, str]]:
     return {(finding.name.case_id, metric_words(finding.name.metric).quantity) for finding in group.findings}
 
 
-def _series(group: Group) -> set[str]:
+def _series(group: FindingGroup) -> set[str]:
     return {finding.point.series_id for finding in group.findings}
 
 
-def with_unsure(groups: Sequence[Group], unclear: Sequence[Finding]) -> tuple[list[Group], list[Finding]]:
+def with_unsure(
+    groups: Sequence[FindingGroup], unclear: Sequence[NightFinding]
+) -> tuple[list[FindingGroup], list[NightFinding]]:
     """Give steps of which the ratio moved, but not for certain, to the firmware's step that they show."""
     left, found = list(unclear), []
     for group in groups:
@@ -266,7 +268,7 @@ def _overlap(one: range, other: range) -> bool:
     return max(one[0], other[0]) <= min(one[-1], other[-1])
 
 
-def groups_of(survey: Survey) -> list[Group]:
+def groups_of(survey: Survey) -> list[FindingGroup]:
     """Put every finding into exactly one group."""
     straying = Straying(survey)
     firmware = [
@@ -283,7 +285,7 @@ def groups_of(survey: Survey) -> list[Group]:
         for group in _boards_apart(cluster, neighbours)
     ]
     rest = [
-        Group("unclear", tuple(cluster))
+        FindingGroup("unclear", tuple(cluster))
         for part in split(unclear, lambda one: (one.name.product, one.name.rack, one.point.note))
         for cluster in _by_night(part)
     ]
@@ -295,11 +297,11 @@ def _judged_of(product: str, survey: Survey) -> Mapping[str, Sequence[Night]]:
     return {key: nights for key, nights in survey.judged.items() if SeriesId.parse(key).product == product}
 
 
-def _caused(survey: Survey, cause: Cause) -> list[Finding]:
+def _caused(survey: Survey, cause: Cause) -> list[NightFinding]:
     return [finding for finding in survey.findings if finding.point.cause == cause]
 
 
-def _by_night(findings: Sequence[Finding]) -> Iterator[list[Finding]]:
+def _by_night(findings: Sequence[NightFinding]) -> Iterator[list[NightFinding]]:
     """Yield what moved in a night or beside it, the night with most of it first."""
     left = list(findings)
     while left:
@@ -315,11 +317,13 @@ def _by_night(findings: Sequence[Finding]) -> Iterator[list[Finding]]:
         left = without(left, members)
 
 
-def _clusters_with_strays(clusters: Sequence[Sequence[Finding]], straying: Straying) -> list[list[Finding]]:
+def _clusters_with_strays(
+    clusters: Sequence[Sequence[NightFinding]], straying: Straying
+) -> list[list[NightFinding]]:
     """Give boards that put a step beside the others to the larger step, where their own figures allow it."""
-    found: list[list[Finding]] = []
+    found: list[list[NightFinding]] = []
     for cluster in sorted(clusters, key=lambda cluster: -len(cluster)):
-        rest: list[Finding] = []
+        rest: list[NightFinding] = []
         for part in split(cluster, lambda finding: (finding.name.board, finding.effect)):
             larger = next((other for other in found if _stray(part, other, straying)), rest)
             larger += part
@@ -328,7 +332,7 @@ def _clusters_with_strays(clusters: Sequence[Sequence[Finding]], straying: Stray
     return found
 
 
-def _stray(part: Sequence[Finding], other: Sequence[Finding], straying: Straying) -> bool:
+def _stray(part: Sequence[NightFinding], other: Sequence[NightFinding], straying: Straying) -> bool:
     known = {finding.point.series_id for finding in other}
     return (
         part[0].effect in {finding.effect for finding in other}
@@ -337,14 +341,14 @@ def _stray(part: Sequence[Finding], other: Sequence[Finding], straying: Straying
     )
 
 
-def _boards_apart(cluster: Sequence[Finding], neighbours: Neighbours) -> Iterator[Group]:
+def _boards_apart(cluster: Sequence[NightFinding], neighbours: Neighbours) -> Iterator[FindingGroup]:
     """Yield the boards that moved while their neighbours did not, and the rest as the rack's."""
-    rest: list[Finding] = []
+    rest: list[NightFinding] = []
     for part in split(cluster, lambda finding: finding.name.board):
         alone = sum(map(neighbours.stayed, part))
         if 2 * alone > len(part):
-            yield Group("board", tuple(part))
+            yield FindingGroup("board", tuple(part))
         else:
             rest += part
     if rest:
-        yield Group("environment", tuple(rest))
+        yield FindingGroup("environment", tuple(rest))

@@ -9,8 +9,8 @@ from typing import Literal
 
 from hil.base.units import unit_of
 from hil.history.nightly.change_points import RATIO_UNSURE
-from hil.history.nightly.event_conditions import Group, short, told_by
-from hil.history.nightly.survey import Finding
+from hil.history.nightly.event_conditions import FindingGroup, short, told_by
+from hil.history.nightly.survey import NightFinding
 from hil.metrics.metric import Metric
 from hil.metrics.words import STATISTICS, metric_words
 from hil.model import DEFAULTS, IMPORTED, UNREAL, format_place, parameters_in, short_case
@@ -57,15 +57,15 @@ Benches = Mapping[str, Thresholds]
 Effect = Literal["worse", "better", "mixed", ""]
 
 
-def metric_of(finding: Finding, benches: Benches) -> Metric | None:
+def metric_of(finding: NightFinding, benches: Benches) -> Metric | None:
     """Return what the thresholds say of a finding's metric, None where they do not know it."""
     bench = benches.get(finding.name.bench)
     return bench.metrics.get(finding.name.metric) if bench else None
 
 
 def headline(
-    group: Group,
-    telling: Finding,
+    group: FindingGroup,
+    telling: NightFinding,
     effect: Effect,
     benches: Benches,
     *,
@@ -101,7 +101,7 @@ def headline(
     return _fitting([f"{head}{named} on {where} {size}" for head in heads for named in subjects] + [least])
 
 
-def sentence(group: Group, telling: Finding, benches: Benches, *, product: bool = False) -> str:
+def sentence(group: FindingGroup, telling: NightFinding, benches: Benches, *, product: bool = False) -> str:
     """Say how much, of what, where and since when, and why this cause; ``product`` as in headline()."""
     point, name = telling.point, telling.name
     beside = " beside the reference" if point.of_ratio else ""
@@ -117,7 +117,7 @@ def sentence(group: Group, telling: Finding, benches: Benches, *, product: bool 
     )
 
 
-def note(group: Group, effect: Effect) -> str:
+def note(group: FindingGroup, effect: Effect) -> str:
     """Return what restricts an event: why nobody is blamed, what moved the other way, what is not certain."""
     own = [finding.point.note for finding in group.findings if finding.point.note]
     unsure = sum(found == RATIO_UNSURE for found in own)
@@ -130,7 +130,7 @@ def note(group: Group, effect: Effect) -> str:
     return "; ".join(notes)
 
 
-def _case(finding: Finding, benches: Benches) -> str:
+def _case(finding: NightFinding, benches: Benches) -> str:
     """Return "publish/transport=tls": the parameters that differ from their defaults, where known."""
     name = finding.name
     known = benches.get(name.bench)
@@ -140,7 +140,7 @@ def _case(finding: Finding, benches: Benches) -> str:
     return name.bench if label == DEFAULTS else short_case(name.bench, label)
 
 
-def _why(group: Group) -> str:
+def _why(group: FindingGroup) -> str:
     told = told_by(group.findings)
     changed = f" Changed in these nights: {told.what}, {told.text}." if told else ""
     if group.cause == "firmware":
@@ -156,14 +156,14 @@ def _why(group: Group) -> str:
     return f"Nobody is blamed.{changed}"
 
 
-def _others(findings: Sequence[Finding]) -> str:
+def _others(findings: Sequence[NightFinding]) -> str:
     if len(findings) == 1:
         return ""
     sizes = [finding.point.change for finding in findings]
     return f" ({_count(findings)}, from {min(sizes):+.1%} to {max(sizes):+.1%})"
 
 
-def _size(group: Group, telling: Finding, effect: Effect, benches: Benches) -> str:
+def _size(group: FindingGroup, telling: NightFinding, effect: Effect, benches: Benches) -> str:
     """Return "12 % slower": the word of all series where they share one, else that of the effect."""
     if effect == "mixed":
         largest = max(abs(finding.point.change) for finding in group.findings)
@@ -175,12 +175,12 @@ def _size(group: Group, telling: Finding, effect: Effect, benches: Benches) -> s
     return f"moved by {amount}" if word == "moved" else f"{amount} {word}"
 
 
-def _word(finding: Finding, benches: Benches) -> str:
+def _word(finding: NightFinding, benches: Benches) -> str:
     metric = metric_of(finding, benches)
     return change_word(finding.name.metric, metric.direction if metric else "", finding.point.change)
 
 
-def _subjects(findings: Sequence[Finding]) -> list[str]:
+def _subjects(findings: Sequence[NightFinding]) -> list[str]:
     """Return what dominates, the most telling first: a metric, or a quantity with the statistics that
     moved and without them; else "N series of BENCH" or "N series".
     """
@@ -198,17 +198,17 @@ def _subjects(findings: Sequence[Finding]) -> list[str]:
     return [f"{_count(findings)}{named}"]
 
 
-def _count(findings: Sequence[Finding]) -> str:
+def _count(findings: Sequence[NightFinding]) -> str:
     return "1 series" if len(findings) == 1 else f"{len(findings)} series"
 
 
-def _where(findings: Sequence[Finding], crowd: str, *, kinds: bool) -> str:
+def _where(findings: Sequence[NightFinding], crowd: str, *, kinds: bool) -> str:
     """Return "8 boards" or the one board's name."""
     boards = {(finding.name.rack, finding.name.board) for finding in findings}
     return _board(findings[0], kinds=kinds) if len(boards) == 1 else crowd
 
 
-def _crowd(findings: Sequence[Finding], *, kinds: bool) -> str:
+def _crowd(findings: Sequence[NightFinding], *, kinds: bool) -> str:
     """Return "8 boards", with ``kinds`` "8 virtual boards (simulated noise)", "8 boards (3 virtual)"."""
     own = {(finding.name.rack, finding.name.board): finding.kind for finding in findings}
     boards = "1 board" if len(own) == 1 else f"{len(own)} boards"
@@ -223,7 +223,7 @@ def _crowd(findings: Sequence[Finding], *, kinds: bool) -> str:
     return f"{boards} ({', '.join(words)})" if words else boards
 
 
-def _board(finding: Finding, *, kinds: bool) -> str:
+def _board(finding: NightFinding, *, kinds: bool) -> str:
     kind = f" ({finding.kind})" if kinds and finding.kind not in ("", "physical") else ""
     return f"{short(finding.name.rack, _NAME_MAX)}/{short(finding.name.board, _NAME_MAX)}{kind}"
 

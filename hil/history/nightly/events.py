@@ -19,24 +19,24 @@ from typing import Any
 from hil.base import special
 from hil.base.git import bisect_command
 from hil.history.nightly import event_words
-from hil.history.nightly.event_conditions import MINORITY, EventCause, Group, all_conditions, split
+from hil.history.nightly.event_conditions import MINORITY, EventCause, FindingGroup, all_conditions, split
 from hil.history.nightly.event_groups import groups_of
 from hil.history.nightly.event_words import Benches, Effect, metric_of
-from hil.history.nightly.survey import Finding, Survey
+from hil.history.nightly.survey import NightFinding, Survey
 from hil.model import IMPORTED, UNREAL
 
 ALPHA = 0.05  # of how many histories in which nothing happens chance may make an event, by this reckoning
 _LEAST_P = 1e-300
 
 
-def is_certain(group: Group, survey: Survey) -> bool:
+def is_certain(group: FindingGroup, survey: Survey) -> bool:
     """Whether more than chance is needed for these steps among all that were looked for."""
     longest = max(map(len, survey.judged.values()), default=1)
     looked = math.log(max(1, len(survey.judged)) * longest)
     return _log_p(group) + looked <= math.log(ALPHA)
 
 
-def _log_p(group: Group) -> float:
+def _log_p(group: FindingGroup) -> float:
     boards = split(group.findings, lambda finding: (finding.name.rack, finding.name.board))
     own = [min(map(_log_p_of, part)) for part in boards]
     if group.cause != "firmware":
@@ -45,7 +45,7 @@ def _log_p(group: Group) -> float:
     return math.log(p) if p else -math.inf
 
 
-def _log_p_of(finding: Finding) -> float:
+def _log_p_of(finding: NightFinding) -> float:
     return math.log(max(finding.point.p_value, _LEAST_P))
 
 
@@ -55,7 +55,7 @@ _RANKS = ("firmware", "board", "environment", "unclear")
 
 
 @dataclass(frozen=True)
-class Event:
+class NightEvent:
     """One thing that happened: the findings that belong together, the most telling first.
 
     ``change``, ``low`` and ``high`` (95 %) are the most telling series', relative (0.1 is ten per cent more).
@@ -79,10 +79,10 @@ class Event:
     bisect: str
     note: str
     blocking: bool
-    findings: tuple[Finding, ...]
+    findings: tuple[NightFinding, ...]
 
     @property
-    def telling(self) -> Finding:
+    def telling(self) -> NightFinding:
         return self.findings[0]
 
     @property
@@ -150,7 +150,7 @@ class Event:
         }
 
 
-def events_of(survey: Survey, *, thresholds: Benches) -> tuple[Event, ...]:
+def events_of(survey: Survey, *, thresholds: Benches) -> tuple[NightEvent, ...]:
     """Return what happened, what matters most first; a finding is in one event, or by_chance().
 
     Steps of the firmware for the worse come first, those of blocking metrics before advice, the larger before
@@ -161,13 +161,13 @@ def events_of(survey: Survey, *, thresholds: Benches) -> tuple[Event, ...]:
     return tuple(sorted(found, key=_rank))
 
 
-def by_chance(survey: Survey, events: Sequence[Event]) -> tuple[Finding, ...]:
+def by_chance(survey: Survey, events: Sequence[NightEvent]) -> tuple[NightFinding, ...]:
     """Return the findings of no event: among so many series over so many nights, chance explains them."""
     told = {id(finding) for event in events for finding in event.findings}
     return tuple(finding for finding in survey.findings if id(finding) not in told)
 
 
-def new_steps(events: Sequence[Event], nights: int) -> tuple[Event, ...]:
+def new_steps(events: Sequence[NightEvent], nights: int) -> tuple[NightEvent, ...]:
     """Return the firmware's events, but for those for the better, of which a series shows the step for at
     most ``nights`` nights.
     """
@@ -178,13 +178,13 @@ def new_steps(events: Sequence[Event], nights: int) -> tuple[Event, ...]:
     )
 
 
-def _event(group: Group, survey: Survey, benches: Benches) -> Event:
+def _event(group: FindingGroup, survey: Survey, benches: Benches) -> NightEvent:
     product, ended = survey.has_products, _ended(group.findings, survey)
     effect = _effect(group.findings)
     order = sorted(group.findings, key=lambda finding: _telling(finding, group, effect, benches))
     findings, telling = tuple(order), order[0]
     to_find = group.cause == "firmware" and effect != "better"  # the gate fails no run for an improvement
-    return Event(
+    return NightEvent(
         cause=group.cause,
         effect=effect,
         night=group.night,
@@ -204,14 +204,14 @@ def _event(group: Group, survey: Survey, benches: Benches) -> Event:
     )
 
 
-def _ended(findings: Sequence[Finding], survey: Survey) -> datetime.date | None:
+def _ended(findings: Sequence[NightFinding], survey: Survey) -> datetime.date | None:
     """Return the night by which half of the series had lost half of their step; None while it is open."""
     back = sorted(night for finding in findings if (night := _taken_back(finding, survey)) is not None)
     half = (len(findings) + 1) // 2
     return back[half - 1] if len(back) >= half else None
 
 
-def _taken_back(finding: Finding, survey: Survey) -> datetime.date | None:
+def _taken_back(finding: NightFinding, survey: Survey) -> datetime.date | None:
     """Return the night in which the later steps of a series have undone half of this one, on its scale."""
     step, left = _log(finding.point.change), 1.0
     for point in survey.points_of(finding.point.series_id):
@@ -223,14 +223,14 @@ def _taken_back(finding: Finding, survey: Survey) -> datetime.date | None:
     return None
 
 
-def _lasted(group: Group, ended: datetime.date | None, survey: Survey) -> int:
+def _lasted(group: FindingGroup, ended: datetime.date | None, survey: Survey) -> int:
     """Count the nights of an event's series from its own night to its end, or to the last one."""
     series = {finding.point.series_id for finding in group.findings}
     nights = {night.date for series_id in series for night in survey.judged.get(series_id, ())}
     return sum(group.night <= night and (ended is None or night < ended) for night in nights)
 
 
-def _effect(findings: Sequence[Finding]) -> Effect:
+def _effect(findings: Sequence[NightFinding]) -> Effect:
     """Return which way a step goes; a small minority of its series does not make it one of both signs."""
     worse = sum(finding.effect == "worse" for finding in findings)
     better = sum(finding.effect == "better" for finding in findings)
@@ -241,7 +241,9 @@ def _effect(findings: Sequence[Finding]) -> Effect:
     return "worse" if worse > better else "better"
 
 
-def _telling(finding: Finding, group: Group, effect: Effect, benches: Benches) -> tuple[object, ...]:
+def _telling(
+    finding: NightFinding, group: FindingGroup, effect: Effect, benches: Benches
+) -> tuple[object, ...]:
     """Rank a finding: of the event's cause and effect, not virtual, blocking, then by how sure its size is.
 
     By certainty and not by size, for the largest of many estimates is mostly too large.
@@ -264,12 +266,12 @@ def _log(change: float) -> float:
     return math.log1p(max(change, -1 + 1e-12))
 
 
-def _blocks(finding: Finding, benches: Benches) -> bool:
+def _blocks(finding: NightFinding, benches: Benches) -> bool:
     metric = metric_of(finding, benches)
     return metric is not None and (metric.blocking or metric.compared)
 
 
-def _rank(event: Event) -> tuple[object, ...]:
+def _rank(event: NightEvent) -> tuple[object, ...]:
     newest_first = -event.night.toordinal()
     if event.effect == "better":
         return len(_RANKS), _RANKS.index(event.cause), newest_first, -abs(event.change), event.series_ids

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hil.base.numeric import np
-from hil.metrics.sessions import History, SeriesHistory, Session
+from hil.metrics.sessions import BootSession, History, SeriesHistory
 from hil.model import IMPORTED, Scalar, SeriesId
 
 TRIGGER = "nightly"
@@ -143,7 +143,7 @@ def _rows(series: SeriesHistory | None) -> _Rows | None:
     return None if series is None else _Rows(series)
 
 
-def _date(session: Session) -> datetime.date:
+def _date(session: BootSession) -> datetime.date:
     return (datetime.datetime.fromisoformat(session.started_utc) - NOON).date()
 
 
@@ -175,6 +175,6 @@ def _ratios(
     return ratios, reruled
 
 
-def _conditions(session: Session, board: str) -> dict[str, Scalar]:
+def _conditions(session: BootSession, board: str) -> dict[str, Scalar]:
     others = tuple(f"{name}." for name in session.boards if name != board)
     return {key: value for key, value in session.conditions.items() if not key.startswith(others)}

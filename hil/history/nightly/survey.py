@@ -16,7 +16,7 @@ from hil.thresholds import Thresholds
 
 
 @dataclass(frozen=True)
-class Finding:
+class NightFinding:
     """A change point as a person reads it.
 
     ``effect`` is worse, better or "" where the thresholds do not say which is which. ``kind`` is the board's,
@@ -54,7 +54,7 @@ class Survey:
     that was looked at to its nights in order of time. ``kinds`` are those of their boards.
     """
 
-    findings: tuple[Finding, ...]
+    findings: tuple[NightFinding, ...]
     series: int
     nights: int
     notes: Mapping[str, tuple[str, ...]]
@@ -115,7 +115,7 @@ def _finding(
     point: ChangePoint,
     thresholds: Mapping[str, Thresholds],
     kinds: Mapping[tuple[str, str], str],
-) -> Finding:
+) -> NightFinding:
     name = SeriesId.parse(point.series_id)
     metrics = thresholds[name.bench].metrics if name.bench in thresholds else {}
     effect = ""
@@ -123,7 +123,7 @@ def _finding(
         grew_is_bad = metrics[name.metric].direction == "lower"
         effect = "worse" if (point.change > 0) == grew_is_bad else "better"
     kind = kinds.get((name.rack, name.board), "")
-    return Finding(point, name, kind, effect)
+    return NightFinding(point, name, kind, effect)
 
 
 def _kinds(history: History) -> dict[tuple[str, str], str]:

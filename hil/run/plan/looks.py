@@ -24,7 +24,7 @@ _REMAINDERS = 4  # two drawn bits
 
 
 @dataclass(frozen=True)
-class Pace:
+class BootPace:
     """How long boards take, in seconds: what each measures in a boot, to boot, to write both builds."""
 
     measuring_s: tuple[float, ...]
@@ -49,15 +49,15 @@ class Pace:
         return max(self.boot_s + max(self.measuring_s, default=0.0), sum(self.measuring_s))
 
 
-def pace_of(boards: Sequence[BoardPlan]) -> Pace:
+def pace_of(boards: Sequence[BoardPlan]) -> BootPace:
     """Return the pace of a plan's boards: one that a command flashes is flashed for each boot."""
     measuring_s = tuple(sum(map(expected_s, plan.cases)) for plan in boards)
     by_command = [is_by_command(plan.board) for plan in boards]
     boot_s = BOOT_S + FLASH_S * any(by_command)
-    return Pace(measuring_s, boot_s, 0.0 if all(by_command) else 2 * FLASH_S)
+    return BootPace(measuring_s, boot_s, 0.0 if all(by_command) else 2 * FLASH_S)
 
 
-def plan_looks(pace: Pace, *, max_boots: int, budget_s: float) -> Looks:
+def plan_looks(pace: BootPace, *, max_boots: int, budget_s: float) -> Looks:
     """Return the looks: the first always, the last with as many boots as end within the budget.
 
     ``max_boots`` of a board, both builds together, are not exceeded.
@@ -70,7 +70,7 @@ def plan_looks(pace: Pace, *, max_boots: int, budget_s: float) -> Looks:
     return fitting
 
 
-def describe(looks: Looks, pace: Pace, budget_s: float) -> str:
+def describe(looks: Looks, pace: BootPace, budget_s: float) -> str:
     """Say when a comparison is judged, and when about it ends where nothing is decided before."""
     boots = [f"{candidate} + {other}" for candidate, other in looks]
     after = f"{', '.join(boots[:-1])} and {boots[-1]}" if boots[:-1] else boots[-1]

@@ -29,7 +29,7 @@ from hil.boards.firmware.otadata import (
 )
 from hil.boards.firmware.otadata import select as select_slot
 from hil.boards.firmware.partition_table import APP, DATA, Partition, TableError
-from hil.virtual.board.chip import Chip
+from hil.virtual.board.chip import VirtualChip
 from hil.virtual.board.flash import NorFlash
 from hil.virtual.board.reset import BOOTLOADER_FAILED, POWER_ON, ROM_WATCHDOG, Reset
 
@@ -88,7 +88,7 @@ class App:
 
 
 @dataclass
-class Boot:
+class BootOutcome:
     """The outcome of a boot: the console output in order, and the app or the reset that follows."""
 
     output: list[tuple[int, bytes]] = field(default_factory=list)
@@ -104,20 +104,22 @@ class _BootFailedError(Exception):
     """Nothing can be started; the console has said why."""
 
 
-def download_banner(chip: Chip, reset: Reset) -> bytes:
+def download_banner(chip: VirtualChip, reset: Reset) -> bytes:
     """Return what the ROM prints on entering its serial loader; esptool looks for it."""
     return f"{_rom_head(chip, reset, chip.rom.download_boot)}waiting for download\r\n".encode()
 
 
-def _rom_head(chip: Chip, reset: Reset, boot_mode: str) -> str:
+def _rom_head(chip: VirtualChip, reset: Reset, boot_mode: str) -> str:
     rom = chip.rom
     saved_pc = "Saved PC:0x00000000\r\n" if rom.prints_saved_pc and reset is not POWER_ON else ""
     return f"{rom.banner}rst:{rom.resets[reset.cause]},boot:{boot_mode}\r\n{saved_pc}"
 
 
-def boot_from_flash(chip: Chip, flash: NorFlash, reset: Reset, clock_ms: Callable[[], int]) -> Boot:
+def boot_from_flash(
+    chip: VirtualChip, flash: NorFlash, reset: Reset, clock_ms: Callable[[], int]
+) -> BootOutcome:
     """Run ROM and second stage. ``clock_ms`` gives the milliseconds since reset for the log."""
-    boot = Boot()
+    boot = BootOutcome()
     stage = _SecondStage(chip, flash, boot, clock_ms)
     try:
         stage.start_from_rom(reset)
@@ -128,7 +130,9 @@ def boot_from_flash(chip: Chip, flash: NorFlash, reset: Reset, clock_ms: Callabl
 
 
 class _SecondStage:
-    def __init__(self, chip: Chip, flash: NorFlash, boot: Boot, clock_ms: Callable[[], int]) -> None:
+    def __init__(
+        self, chip: VirtualChip, flash: NorFlash, boot: BootOutcome, clock_ms: Callable[[], int]
+    ) -> None:
         self._chip, self._flash, self._boot, self._clock_ms = chip, flash, boot, clock_ms
 
     def _log(self, level: str, tag: str, text: str) -> None:

@@ -175,7 +175,7 @@ class Bootloader:
 
 
 @dataclass(frozen=True)
-class Chip:
+class VirtualChip:
     """One chip: its register values, its ROM's texts and its memory map."""
 
     name: str

@@ -17,10 +17,10 @@ from hil.virtual.board.chip import (
     RISCV,
     XTENSA,
     Bootloader,
-    Chip,
     Rom,
     RtcWatchdog,
     SpiRegisters,
+    VirtualChip,
     mac_words,
 )
 from hil.virtual.board.reset import Cause
@@ -76,7 +76,7 @@ _ESP32_ROM = Rom(
     prints_saved_pc=False,
 )
 
-ESP32 = Chip(
+ESP32 = VirtualChip(
     name="esp32",
     image_chip_id=0,
     revision="v3.1",
@@ -169,7 +169,7 @@ _S3_ROM = Rom(
     chip_check="ets_main.c 329",
 )
 
-ESP32S3 = Chip(
+ESP32S3 = VirtualChip(
     name="esp32s3",
     image_chip_id=9,
     revision="v0.2",
@@ -209,7 +209,7 @@ _C3_ROM = Rom(
     chip_check="ets_main.c 333",
 )
 
-ESP32C3 = Chip(
+ESP32C3 = VirtualChip(
     name="esp32c3",
     image_chip_id=5,
     revision="v0.4",
@@ -232,7 +232,7 @@ ESP32C3 = Chip(
 CHIPS = {chip.name: chip for chip in (ESP32, ESP32S3, ESP32C3)}
 
 
-def by_name(name: str) -> Chip:
+def by_name(name: str) -> VirtualChip:
     """Return the chip called ``name``. Raises ConfigError listing the chips that can be emulated."""
     if name not in CHIPS:
         raise ConfigError(f"The virtual board cannot be a {name!r}; it can be: {', '.join(CHIPS)}.")

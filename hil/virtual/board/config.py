@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from hil.virtual.board.chip import Chip
+from hil.virtual.board.chip import VirtualChip
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class BoardConfig:
     here too, or is said; None leaves it to the program."""
 
     id: str
-    chip: Chip
+    chip: VirtualChip
     mac: bytes
     netns: Path | None = None
     paced: bool = False

@@ -22,7 +22,7 @@ from hil.base.errors import ConfigError, HilError
 from hil.boards.firmware import partition_table
 from hil.virtual import unix_socket
 from hil.virtual.board import faults, panic
-from hil.virtual.board.faults import FAULTS, Fault
+from hil.virtual.board.faults import FAULTS, BoardFault
 from hil.virtual.board.machine import VirtualBoard
 
 # Where a bit is flipped: behind the header, in data that a checksum covers.
@@ -110,7 +110,7 @@ class Faults(Protocol):
     """The faults that a board can be given; ``inject`` raises ConfigError for others."""
 
     @property
-    def known(self) -> Collection[Fault]: ...
+    def known(self) -> Collection[BoardFault]: ...
     def inject(self, name: str, value: Any) -> None: ...
     def clear(self) -> None: ...
 

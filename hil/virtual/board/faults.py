@@ -27,7 +27,7 @@ CORRUPTIBLE = ("app", "bootloader", "partition-table", "otadata")
 
 
 @dataclass(frozen=True)
-class Fault:
+class BoardFault:
     """One fault. A lasting one stays until it is cleared or used up; the others happen once, at once."""
 
     name: str
@@ -63,8 +63,8 @@ def _is_disconnect(value: Any) -> bool:
 
 
 _TABLE = (
-    Fault("no_sync", "the loader does not answer", "true", True, True, _is_flag),
-    Fault(
+    BoardFault("no_sync", "the loader does not answer", "true", True, True, _is_flag),
+    BoardFault(
         "wrong_chip",
         "the loader answers as another chip",
         " | ".join(DETECTIONS),
@@ -72,11 +72,11 @@ _TABLE = (
         "esp32s2",
         _one_of(tuple(DETECTIONS)),
     ),
-    Fault("other_mac", "the loader answers with another MAC address", "true", True, True, _is_flag),
-    Fault("no_stub", "the flasher stub never says OHAI", "true", True, True, _is_flag),
-    Fault("bad_md5", "one bit of each written block is wrong", "true", True, True, _is_flag),
-    Fault("write_error", "flash takes no block: the loader refuses each", "true", True, True, _is_flag),
-    Fault(
+    BoardFault("other_mac", "the loader answers with another MAC address", "true", True, True, _is_flag),
+    BoardFault("no_stub", "the flasher stub never says OHAI", "true", True, True, _is_flag),
+    BoardFault("bad_md5", "one bit of each written block is wrong", "true", True, True, _is_flag),
+    BoardFault("write_error", "flash takes no block: the loader refuses each", "true", True, True, _is_flag),
+    BoardFault(
         "disconnect",
         "the connection drops: at once, when the app starts, before block N or any block is written, or at "
         "once and each one anew, as of a cable that was pulled",
@@ -85,10 +85,10 @@ _TABLE = (
         "now",
         _is_disconnect,
     ),
-    Fault(
+    BoardFault(
         "panic", "the app crashes", " | ".join(PANIC_CAUSES), False, PANIC_CAUSES[0], _one_of(PANIC_CAUSES)
     ),
-    Fault(
+    BoardFault(
         "abort",
         "the app calls abort(), or FreeRTOS or the heap does",
         "true | " + " | ".join(ABORTS),
@@ -96,11 +96,11 @@ _TABLE = (
         True,
         lambda value: value is True or value in ABORTS,
     ),
-    Fault("watchdog", "a watchdog bites", " | ".join(WATCHDOGS), False, "task", _one_of(WATCHDOGS)),
-    Fault("brownout", "the supply sags: now, and during the next N-1 boots", "N", True, 1, _is_count),
-    Fault("garbage", "N bytes of noise, now and at each boot", "N", True, 200, _is_count),
-    Fault("silent", "the app is frozen: it neither reads nor writes", "true", True, True, _is_flag),
-    Fault(
+    BoardFault("watchdog", "a watchdog bites", " | ".join(WATCHDOGS), False, "task", _one_of(WATCHDOGS)),
+    BoardFault("brownout", "the supply sags: now, and during the next N-1 boots", "N", True, 1, _is_count),
+    BoardFault("garbage", "N bytes of noise, now and at each boot", "N", True, 200, _is_count),
+    BoardFault("silent", "the app is frozen: it neither reads nor writes", "true", True, True, _is_flag),
+    BoardFault(
         "hang",
         "nothing comes and nothing is taken until a reset, or only a cut of the supply, mends it",
         " | ".join(MENDERS),
@@ -108,13 +108,13 @@ _TABLE = (
         "power",
         _one_of(MENDERS),
     ),
-    Fault("no_reset", "EN does nothing: its line is broken", "true", True, True, _is_flag),
-    Fault("download", "IO0 is held low: each boot ends in the loader", "true", True, True, _is_flag),
-    Fault("bit_flips", "one bit of N in a million bytes of the app is wrong", "N", True, 100, _is_count),
-    Fault("torn_lines", "one of N lines of the app loses its second half", "N", True, 50, _is_count),
-    Fault("say", "the app logs a line", "TEXT", False, "hello", _is_line),
-    Fault("flood", "the app logs N bytes at once", "N", False, 10_000_000, _is_count),
-    Fault(
+    BoardFault("no_reset", "EN does nothing: its line is broken", "true", True, True, _is_flag),
+    BoardFault("download", "IO0 is held low: each boot ends in the loader", "true", True, True, _is_flag),
+    BoardFault("bit_flips", "one bit of N in a million bytes of the app is wrong", "N", True, 100, _is_count),
+    BoardFault("torn_lines", "one of N lines of the app loses its second half", "N", True, 50, _is_count),
+    BoardFault("say", "the app logs a line", "TEXT", False, "hello", _is_line),
+    BoardFault("flood", "the app logs N bytes at once", "N", False, 10_000_000, _is_count),
+    BoardFault(
         "crystal",
         "from its next boot on all its clocks go N ppm faster than the host's",
         "N (-100000 to 100000)",
@@ -122,7 +122,7 @@ _TABLE = (
         50_000,
         _within(-100_000, 100_000),
     ),
-    Fault(
+    BoardFault(
         "rssi",
         "from its next boot on it finds the access point at N dBm",
         "N (-127 to 0)",
@@ -130,7 +130,7 @@ _TABLE = (
         -90,
         _within(-127, 0),
     ),
-    Fault(
+    BoardFault(
         "channel",
         "from its next boot on it finds another access point, on channel N",
         "N (1 to 13)",
@@ -138,7 +138,7 @@ _TABLE = (
         11,
         _within(1, 13),
     ),
-    Fault(
+    BoardFault(
         "corrupt_image",
         "flash loses a bit; the next boot sees it",
         " | ".join(CORRUPTIBLE),
@@ -150,7 +150,7 @@ _TABLE = (
 FAULTS = {fault.name: fault for fault in _TABLE}
 
 
-def check(name: str, value: Any = None) -> tuple[Fault, Any]:
+def check(name: str, value: Any = None) -> tuple[BoardFault, Any]:
     """Return the fault called ``name`` and its value, the default where none is given.
 
     Raises ConfigError listing the names, or the values that the fault takes.

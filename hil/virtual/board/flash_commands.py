@@ -47,7 +47,7 @@ class LoaderActions:
     disconnect: Callable[[], None]
 
 
-class Link(Protocol):
+class LoaderLink(Protocol):
     """The loader's side of the wire; ``stub`` says who is talking."""
 
     stub: bool
@@ -75,7 +75,7 @@ class _FlashRead:
 class FlashCommands:
     """What a client does to flash through one entry into download mode."""
 
-    def __init__(self, flash: NorFlash, faults: ActiveFaults, link: Link) -> None:
+    def __init__(self, flash: NorFlash, faults: ActiveFaults, link: LoaderLink) -> None:
         self._flash, self._faults, self._link = flash, faults, link
         self._write_at: int | None = None
         self._inflate: zlib._Decompress | None = None

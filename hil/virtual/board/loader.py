@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from hil.boards.firmware.app_image import xor_bytes
 from hil.virtual.board import slip
-from hil.virtual.board.chip import DETECTIONS, MAGIC_REGISTER, Chip, Detection
+from hil.virtual.board.chip import DETECTIONS, MAGIC_REGISTER, Detection, VirtualChip
 from hil.virtual.board.faults import ActiveFaults
 from hil.virtual.board.flash import FlashRangeError, NorFlash
 from hil.virtual.board.flash_commands import (
@@ -39,7 +39,7 @@ class Registers:
     ``detection`` says which chip's detection word to answer.
     """
 
-    def __init__(self, chip: Chip, mac: bytes, detection: Detection) -> None:
+    def __init__(self, chip: VirtualChip, mac: bytes, detection: Detection) -> None:
         self._chip = chip
         self._values = {**chip.registers, **chip.mac_registers(mac), MAGIC_REGISTER: detection.magic}
         self._flash_replies = {**_FLASH_REPLIES, _READ_JEDEC_ID: chip.flash_jedec_id}
@@ -86,7 +86,7 @@ class SerialLoader:
 
     def __init__(
         self,
-        chip: Chip,
+        chip: VirtualChip,
         flash: NorFlash,
         mac: bytes,
         faults: ActiveFaults,

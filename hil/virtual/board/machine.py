@@ -23,7 +23,7 @@ from hil.virtual.board.faults import UNPLUGGED, ActiveFaults
 from hil.virtual.board.flash import NorFlash
 from hil.virtual.board.flash_commands import LoaderActions
 from hil.virtual.board.loader import SerialLoader
-from hil.virtual.board.panic import Crash
+from hil.virtual.board.panic import PanicText
 from hil.virtual.board.reset import POWER_ON, RTC_WATCHDOG, SOFTWARE, Reset, ResetActions, ResetCircuit
 from hil.virtual.board.running import AppRunner
 
@@ -224,7 +224,7 @@ class VirtualBoard:
         self._log(f"app ended with status {status}")
         self._crash(panic.from_exit(self.config.chip, status, self.app.elf_sha256, self.uptime_ms()))
 
-    def _crash(self, crash: Crash) -> None:
+    def _crash(self, crash: PanicText) -> None:
         """The app is over: say why, and start again. What is already on the wire still arrives."""
         self.app.close()
         self.cable.transmit(crash.text.encode())
@@ -238,7 +238,7 @@ class VirtualBoard:
 
     # what faults do (see injection.py)
 
-    def crash_app(self, crash: Callable[[bytes], Crash]) -> None:
+    def crash_app(self, crash: Callable[[bytes], PanicText]) -> None:
         """End the running app as ``crash``, which is given the ELF's SHA-256, says."""
         if self.app.pid is not None:
             self.app.drain()

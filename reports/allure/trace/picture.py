@@ -29,7 +29,7 @@ from hil.reports.svg import (
 )
 from hil.trace.events import Mark, Task, Trace
 from hil.trace.files import StoredTrace
-from hil.trace.finding import HELD, INVERSION, Finding, duration, marks_of
+from hil.trace.finding import HELD, INVERSION, TraceFinding, duration, marks_of
 from hil.trace.timeline import Holding, Segment, State, Timeline
 
 MOST_TASKS = 9
@@ -38,7 +38,7 @@ _SHORTEST_US = 200
 
 
 @dataclass(frozen=True)
-class Band:
+class PictureBand:
     """A highlighted stretch and what it is; ``bad`` where it is a fault."""
 
     start_us: int
@@ -48,7 +48,7 @@ class Band:
 
 
 @dataclass(frozen=True)
-class View:
+class PictureView:
     """``zero_us`` is where the time axis begins to count; ``hidden`` tasks did something too, but no lane is
     left for them."""
 
@@ -61,7 +61,7 @@ class View:
     cores: tuple[int, ...]
     tasks: tuple[Task, ...]
     hidden: int
-    band: Band | None
+    band: PictureBand | None
 
     def colour_index(self, task: int) -> int:
         """Return a task's place among the lanes, which gives its colour; -1 where it has none."""
@@ -73,7 +73,7 @@ class View:
         return within and self.colour_index(held.task) >= 0
 
 
-def view_of(stored: StoredTrace) -> View:
+def view_of(stored: StoredTrace) -> PictureView:
     finding, trace, timeline = stored.finding, stored.trace, stored.timeline
     start_us, end_us = _stretch(finding, timeline)
     around = max((end_us - start_us) * _AROUND, _SHORTEST_US / 2)
@@ -84,7 +84,7 @@ def view_of(stored: StoredTrace) -> View:
     zero_us = finding.planned_us if finding.planned_us is not None else timeline.start_us
     zero_text = "after the planned wake" if planned else "since the trace began"
     cores = sorted({*timeline.cores()})
-    return View(
+    return PictureView(
         trace,
         timeline,
         left,
@@ -98,14 +98,14 @@ def view_of(stored: StoredTrace) -> View:
     )
 
 
-def _stretch(finding: Finding, timeline: Timeline) -> tuple[int, int]:
+def _stretch(finding: TraceFinding, timeline: Timeline) -> tuple[int, int]:
     ends = [end for end in (finding.planned_us, finding.late_us) if end is not None]
     if finding.wait:
         ends += [finding.wait.start_us, finding.wait.end_us]
     return (min(ends), max(ends)) if ends else (timeline.start_us, timeline.end_us)
 
 
-def _tasks(trace: Trace, timeline: Timeline, finding: Finding, left: float, right: float) -> list[Task]:
+def _tasks(trace: Trace, timeline: Timeline, finding: TraceFinding, left: float, right: float) -> list[Task]:
     """Return the tasks that did something within the stretch, those of the finding first, idle ones not."""
     first = {finding.task}
     if finding.wait:
@@ -127,7 +127,7 @@ def is_idle(task: Task) -> bool:
     return task.priority == 0 and task.name.startswith("IDLE")
 
 
-def _band(finding: Finding) -> Band | None:
+def _band(finding: TraceFinding) -> PictureBand | None:
     if finding.wait is None:
         return None
     wait = finding.wait
@@ -136,7 +136,7 @@ def _band(finding: Finding) -> Band | None:
         HELD: f"waits for the owner, {duration(wait.waited_us)}",
     }
     text = words.get(finding.kind, finding.kind)
-    return Band(wait.start_us, wait.end_us, text, bad=finding.kind == INVERSION)
+    return PictureBand(wait.start_us, wait.end_us, text, bad=finding.kind == INVERSION)
 
 
 LANE, BAR = 30, 18
@@ -152,13 +152,13 @@ _THINNEST = 1.0
 _HELD_HEIGHT = 3
 
 
-def colour(view: View, task: int) -> str:
+def colour(view: PictureView, task: int) -> str:
     """Return what a task's running bars look like, in its own lane and in the core's."""
     index = view.colour_index(task)
     return LINES[index % len(LINES)] if index >= 0 else _OTHER
 
 
-def draw_core(figure: Figure, across: Axis, view: View, core: int, top: float) -> None:
+def draw_core(figure: Figure, across: Axis, view: PictureView, core: int, top: float) -> None:
     """Draw who ran on a core; where it is empty, nobody did."""
     how = "" if view.trace.exact else " (inferred)"
     _name(figure, across, f"core {core}{how}", top)
@@ -169,7 +169,7 @@ def draw_core(figure: Figure, across: Axis, view: View, core: int, top: float) -
             _bar(figure, across, one, top, fill=fill, text=task.name, data_core=core, data_task=task.name)
 
 
-def draw_task(figure: Figure, across: Axis, view: View, task: Task, top: float) -> None:
+def draw_task(figure: Figure, across: Axis, view: PictureView, task: Task, top: float) -> None:
     """Draw a task's states, and below them what it holds."""
     _name(figure, across, task.label, top, colour(view, task.number))
     for one in _within(view, task):
@@ -184,11 +184,11 @@ def draw_task(figure: Figure, across: Axis, view: View, task: Task, top: float) 
             figure.rect(corner, right - left, _HELD_HEIGHT, fill=HOLDS, data_holds=name)
 
 
-def _within(view: View, task: Task) -> list[Segment]:
+def _within(view: PictureView, task: Task) -> list[Segment]:
     return view.timeline.of(task.number, round(view.start_us), round(view.end_us))
 
 
-def _state_text(view: View, one: Segment) -> str:
+def _state_text(view: PictureView, one: Segment) -> str:
     if one.state is State.WAITING:
         return f"waits for {view.trace.object(one.object).label}" if one.object else "waits"
     own = view.trace.task(one.task).priority
@@ -233,7 +233,7 @@ class PlacedMark:
     late: bool
 
 
-def placed_marks(view: View, across: Axis) -> list[PlacedMark]:
+def placed_marks(view: PictureView, across: Axis) -> list[PlacedMark]:
     """Return the marks within the view; texts that would overlap stand in rows."""
     found = [(view.zero_us, "planned", False)] if view.start_us <= view.zero_us <= view.end_us else []
     for event in marks_of(view.trace):
@@ -279,7 +279,7 @@ class Entry:
         return _SWATCH + 6 + text_width(self.text) + _SPACE
 
 
-def legend_rows(view: View, width: float) -> list[list[Entry]]:
+def legend_rows(view: PictureView, width: float) -> list[list[Entry]]:
     """Return the entries for what the view holds, in rows that are ``width`` wide at most."""
     numbers = [task.number for task in view.tasks]
     start_us, end_us = round(view.start_us), round(view.end_us)
@@ -345,7 +345,7 @@ def draw_trace(stored: StoredTrace) -> bytes:
     return figure.to_bytes()
 
 
-def _axis(view: View) -> Axis:
+def _axis(view: PictureView) -> Axis:
     return Axis(view.start_us, view.end_us, _LEFT, _RIGHT)
 
 
@@ -353,14 +353,14 @@ def _title(stored: StoredTrace) -> str:
     return f"{stored.finding.sentence[:1].upper()}{stored.finding.sentence[1:]}"
 
 
-def _subtitle(stored: StoredTrace, view: View) -> str:
+def _subtitle(stored: StoredTrace, view: PictureView) -> str:
     bench = bench_of(stored.case_id)
     how = "" if stored.trace.exact else ", who runs is inferred from priorities"
     more = f", {view.hidden} quieter tasks not drawn" if view.hidden else ""
     return f"{bench} on {stored.title}, boot {stored.boot_index}: scheduler trace{how}{more}"
 
 
-def _draw_band(figure: Figure, across: Axis, band: Band, top: float, bottom: float) -> None:
+def _draw_band(figure: Figure, across: Axis, band: PictureBand, top: float, bottom: float) -> None:
     """Show the stretch that the finding is about behind everything else."""
     left, right = across.px(band.start_us), across.px(band.end_us)
     fill, stroke = (BAD_BAND, LIMIT) if band.bad else (BAND, SOFT)
@@ -372,7 +372,7 @@ def _draw_band(figure: Figure, across: Axis, band: Band, top: float, bottom: flo
     figure.text(middle, bottom + 34, band.text, anchor="middle", fill=stroke, weight="600")
 
 
-def _draw_axis(figure: Figure, view: View, top: float, bottom: float, title_y: float) -> None:
+def _draw_axis(figure: Figure, view: PictureView, top: float, bottom: float, title_y: float) -> None:
     """Count from the moment at which the task should have woken, in µs or ms."""
     scale, unit = (1000.0, "ms") if view.end_us - view.start_us >= _MS_FROM_US else (1.0, "µs")
     shown = Axis((view.start_us - view.zero_us) / scale, (view.end_us - view.zero_us) / scale, _LEFT, _RIGHT)
