@@ -90,7 +90,8 @@ def remarks(info: RunInfo, verdict: Verdict) -> list[str]:
         UNCHANGED_REMARK if is_unchanged(info) else "",
         "" if kinds else standing_remark(info),
     ]
-    return [*(remark for remark in found if remark), *_quarantine_remarks(info)]
+    absent = (f"Board {one.board} took no part: {describe(one)}." for one in info.quarantined)
+    return [*filter(None, found), *absent]
 
 
 def standing_remark(info: RunInfo) -> str:
@@ -103,11 +104,6 @@ def standing_remark(info: RunInfo) -> str:
     count = known.judgements
     has = "no history at hand tells" if count is None else f"{count} of {known.needed} judgements tell"
     return f"Advisory: {has} how {rack} judges unchanged firmware (hil rack qualify)."
-
-
-def _quarantine_remarks(info: RunInfo) -> list[str]:
-    """Return "Board v3 took no part: quarantined since … by anna: …." of each one."""
-    return [f"Board {one.board} took no part: {describe(one)}." for one in info.quarantined]
 
 
 def split_not_run(verdict: Verdict) -> tuple[list[NotRun], list[NotRun]]:

@@ -65,16 +65,12 @@ def size(item: ComparedSeries, value: float | None) -> str:
 
 def is_notable(item: ComparedSeries) -> bool:
     """Whether a comparison did not simply pass."""
-    return item.outcome != "pass" or _lost_boots(item)
+    return item.outcome != "pass" or any(effect.left_out for effect in item.effects)
 
 
 def effects(item: ComparedSeries) -> tuple[str, ...]:
     """Return what each board shows, a line each."""
     return tuple(_effect(item, effect) for effect in item.effects)
-
-
-def _lost_boots(item: ComparedSeries) -> bool:
-    return any(effect.left_out for effect in item.effects)
 
 
 def _effect(item: ComparedSeries, effect: BoardEffect) -> str:

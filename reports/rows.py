@@ -44,6 +44,10 @@ def is_blocked(item: SeriesVerdict) -> bool:
     return item.blocking and item.outcome == "regressed"
 
 
+def is_bad_advice(item: SeriesVerdict) -> bool:
+    return not item.blocking and item.outcome == "regressed"
+
+
 def is_marginal(item: SeriesVerdict) -> bool:
     return item.note == "marginal"
 
@@ -129,11 +133,6 @@ def samples(item: SeriesVerdict) -> str:
 def undecided(series: Iterable[SeriesVerdict]) -> list[SeriesVerdict]:
     """Return the series that may fail a run and came to no decision, those beyond their limit too."""
     return [item for item in series if item.blocking and outcome(item) == "undecided"]
-
-
-def bad_advice(series: Iterable[SeriesVerdict]) -> list[SeriesVerdict]:
-    """Return the series that are broken and fail no run."""
-    return [item for item in series if not item.blocking and item.outcome == "regressed"]
 
 
 def by_severity(series: Iterable[SeriesVerdict]) -> list[SeriesVerdict]:

@@ -11,7 +11,7 @@ from hil.reports.crashes import Crash
 from hil.reports.view.figures import series_table
 from hil.reports.view.markdown import Block, block_of, page, written
 from hil.reports.view.marks import Code, Line, Part, Words, listed
-from hil.reports.view.run import View
+from hil.reports.view.run import view_of
 from hil.reports.view.source import Source
 from hil.store import RunInfo
 from hil.store.reported import NOT_REPORTED, Reported
@@ -27,7 +27,7 @@ def render_markdown(
     reported: Reported = NOT_REPORTED,
 ) -> str:
     """Return summary.md; its headings stand in the order in which a person asks."""
-    view = View(Source(verdict, run_info, records, crashes, reported=reported))
+    view = view_of(Source(verdict, run_info, records, crashes, reported=reported))
     run: Words = Code(verdict.run_id) if verdict.run_id else "no run"
     words = [
         f"# {view.headline.title}: {written(run)}",

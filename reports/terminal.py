@@ -22,7 +22,7 @@ from hil.gate.words.banner import Banner
 from hil.model import RunRecord, Verdict
 from hil.reports.boards import split_not_run
 from hil.reports.view.marks import Fixed, Words, count
-from hil.reports.view.run import View
+from hil.reports.view.run import View, view_of
 from hil.reports.view.source import Source
 from hil.reports.view.text import COLOURS, line, lines_of, whole, written
 from hil.store import RunInfo
@@ -53,7 +53,7 @@ def render_screen(
     ``reported`` is what became of the reports, ``status`` what the exit status says where it is not the
     verdict's own; "" where there is nothing to say.
     """
-    view = View(Source(verdict, run_info, records, reported=reported))
+    view = view_of(Source(verdict, run_info, records, reported=reported))
     tail = [
         *(Text.assemble(("Next     ", "bold"), written(step)) for step in view.steps),
         _whereabouts(run_path, reported.report),

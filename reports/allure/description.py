@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
 from hil.model import SeriesVerdict
@@ -34,9 +34,7 @@ def describe(story: Story, message: str) -> str:
         f"<p>{escape(crash.name)}, {escape(crash.file)}:</p>\n<pre>{escape(crash.shown)}</pre>"
         for crash in worth_showing(story.crashes)
     ]
-    parts += [f"<p>{escape(sentence)}</p>" for sentence in _traced(story)]
-    parts += [f"<p>{escape(note)}</p>" for note in current_notes(story.records)]
-    parts += [f"<p>{escape(sentence)}</p>" for sentence in _ledger(story)]
+    parts += [f"<p>{escape(note)}</p>" for note in _notes(story)]
     parts += _compared(story)
     parts += _table(story)
     if remark := kind_remark([story.kind]):
@@ -53,16 +51,13 @@ def _passed(story: Story) -> str:
     return f"On {story.place}: {text}."
 
 
-def _traced(story: Story) -> list[str]:
-    """Return what the scheduler's traces say, once where boots agree."""
-    found = [finding for record in story.records if (finding := finding_of(record))]
-    return [f"Scheduler trace of {story.place}: {finding}." for finding in dict.fromkeys(found)]
-
-
-def _ledger(story: Story) -> list[str]:
-    """Return what the loss ledger says of the case, over all its boots."""
-    found = ledger_sentence(story.records)
-    return [f"Loss ledger of {story.place}: {found}."] if found else []
+def _notes(story: Story) -> Iterator[str]:
+    """Yield what traces say, once where boots agree, then meters, then the loss ledger over all boots."""
+    for finding in dict.fromkeys(filter(None, map(finding_of, story.records))):
+        yield f"Scheduler trace of {story.place}: {finding}."
+    yield from current_notes(story.records)
+    if found := ledger_sentence(story.records):
+        yield f"Loss ledger of {story.place}: {found}."
 
 
 def _worth_saying(item: SeriesVerdict) -> bool:

@@ -19,7 +19,7 @@ from hil.reports.studies.build import StoredStudy, page_of, stored_studies
 from hil.reports.trend.happenings import changes_beside
 from hil.reports.view.html import part_of, tone_class, written
 from hil.reports.view.marks import Code, Words, count
-from hil.reports.view.run import FIRST, View, parts_of
+from hil.reports.view.run import FIRST, View, parts_of, view_of
 from hil.reports.view.source import Source
 
 
@@ -41,7 +41,7 @@ def render_landing(
     sources = [_source(run, told_apart=len(racks) > 1) for run in runs]
     events = trend["events"] if trend else ()
     views = {
-        run.run_id: View(source, changes_beside(events, run.info))
+        run.run_id: view_of(source, changes_beside(events, run.info))
         for run, source in zip(runs, sources, strict=True)
     }
     remarks = dict.fromkeys(remark for view in views.values() for remark in view.remarks)

@@ -31,39 +31,32 @@ FIRST = ("changed", "breaches", "undecided", "wrong", "crashes", "not run")
 
 @dataclass(frozen=True)
 class View:
-    """One run; what a page does not show of it is not computed.
-
-    ``changes`` are the nights' open ones, where its reports noted none.
-    """
+    """One run. ``steps`` are what a person does next; figures and parts are computed where they are shown."""
 
     source: Source
-    changes: Sequence[str] = ()
+    headline: Banner
+    remarks: tuple[str, ...]
+    steps: tuple[Words, ...]
 
     @property
-    def _changes(self) -> Sequence[str]:
-        return self.changes or self.source.reported.changes
-
-    @cached_property
-    def headline(self) -> Banner:
-        return banner_of(self.source.verdict, self._changes)
-
-    @cached_property
     def figures(self) -> tuple[tuple[Words, ...], ...]:
         """The few that matter, a row each."""
         return figures_of(self.source.verdict)
 
     @cached_property
-    def remarks(self) -> Sequence[str]:
-        return remarks(self.source.info, self.source.verdict) if self.source.info else ()
-
-    @cached_property
-    def steps(self) -> tuple[Words, ...]:
-        """What a person does next."""
-        return steps_of(self.source.info, self.source.verdict, self._changes) if self.source.info else ()
-
-    @cached_property
     def parts(self) -> tuple[Part, ...]:
         return parts_of([self.source])
+
+
+def view_of(source: Source, changes: Sequence[str] = ()) -> View:
+    """Return the view of one run; ``changes`` are the nights' open ones, where its reports noted none."""
+    info, noted = source.info, changes or source.reported.changes
+    return View(
+        source,
+        banner_of(source.verdict, noted),
+        tuple(remarks(info, source.verdict)) if info else (),
+        steps_of(info, source.verdict, noted) if info else (),
+    )
 
 
 def steps_of(info: RunInfo, verdict: Verdict, changes: Sequence[str]) -> tuple[Words, ...]:
@@ -189,6 +182,6 @@ def notes_of(sources: Sequence[Source]) -> Iterator[Line]:
     for source in sources:
         for sentence in (*source.verdict.warnings, *current_notes(source.records)):
             yield Line(sentence)
-        for words, items in figures.by_metric(rows.bad_advice(source.verdict.series)):
+        for words, items in figures.by_metric(filter(rows.is_bad_advice, source.verdict.series)):
             behind = [Link(item.sentence, source.test(item.board, item.case_id)) for item in items]
             yield Line(("✗ advice ", *marks(words)), tuple(behind))

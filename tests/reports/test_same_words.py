@@ -22,7 +22,7 @@ from hil.reports.terminal import render_screen
 from hil.reports.view import html as view_html
 from hil.reports.view import markdown, text
 from hil.reports.view.marks import Code, Link, Table, plain
-from hil.reports.view.run import View
+from hil.reports.view.run import View, view_of
 from hil.reports.view.source import Source
 from hil.store import JudgedRun, RunDirectory, read_judged_run
 from tests.ci.ci_rig import HEAD, a_plan
@@ -69,7 +69,7 @@ def _run(folder: Path) -> JudgedRun:
 
 def _view(folder: Path) -> View:
     run = _run(folder)
-    return View(Source(run.verdict, run.info, run.records, reported=run.reported))
+    return view_of(Source(run.verdict, run.info, run.records, reported=run.reported))
 
 
 def _said(view: View) -> set[str]:
