@@ -25,11 +25,11 @@ from prometheus_client.registry import Collector
 
 from hil.base.units import convert, find_unit
 from hil.history.files import read_past
+from hil.history.from_run import outcome_of
 from hil.history.health.summary import summarise
 from hil.history.health.types import BoardHealth, RackHealth, unix_s
 from hil.metrics.metric import STATISTICS, name_of
 from hil.model import ComparedSeries, SeriesVerdict, Verdict, bench_of
-from hil.reports import rows
 from hil.reports.boards import natures_of
 from hil.reports.names import Named
 from hil.store import RunInfo
@@ -291,7 +291,7 @@ def _add_cases(families: Families, series: Sequence[SeriesVerdict]) -> None:
             1,
             **case_labels(item),
             metric=item.metric,
-            outcome=rows.outcome(item),
+            outcome=outcome_of(item),
             blocking="true" if item.blocking else "false",
         )
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from hil.base.units import find_unit, format_value, format_values
 from hil.history.from_run import outcome_of
-from hil.model import Outcome, SeriesVerdict
+from hil.model import SeriesVerdict
 from hil.reports.names import named_metric
 
 SIGNS = {"regressed": "✗", "improved": "↑", "pass": "✓", "undecided": "?", "no-baseline": "–"}
@@ -64,14 +64,9 @@ def limit_share(item: SeriesVerdict) -> float | None:
     return item.limit / item.value if item.value else math.inf
 
 
-def outcome(item: SeriesVerdict) -> Outcome:
-    """Return what a series comes to, as the history keeps it."""
-    return outcome_of(item)
-
-
 def sign(item: SeriesVerdict) -> str:
     """Return the sign that LEGEND explains."""
-    return SIGNS[outcome(item)]
+    return SIGNS[outcome_of(item)]
 
 
 def limit_rows(series: Iterable[SeriesVerdict]) -> list[LimitRow]:
@@ -132,7 +127,7 @@ def samples(item: SeriesVerdict) -> str:
 
 def undecided(series: Iterable[SeriesVerdict]) -> list[SeriesVerdict]:
     """Return the series that may fail a run and came to no decision, those beyond their limit too."""
-    return [item for item in series if item.blocking and outcome(item) == "undecided"]
+    return [item for item in series if item.blocking and outcome_of(item) == "undecided"]
 
 
 def by_severity(series: Iterable[SeriesVerdict]) -> list[SeriesVerdict]:

@@ -17,11 +17,11 @@ import io
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.openmetrics.exposition import generate_latest
-from prometheus_client.registry import Collector, CollectorRegistry
 
 from hil.model import ComparedSeries, SeriesVerdict, bench_of
 from hil.reports.allure.story import RunStory, story_of
@@ -101,18 +101,9 @@ def openmetrics_text(run: RunStory) -> bytes:
     """
     started_ms = unix_ms(run.info.started_utc)
     started_s = None if started_ms is None else started_ms // 1000
-    registry = CollectorRegistry()
-    registry.register(_Families(_merged(board_groups(run.info, run.verdict), started_s)))
-    text: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]
+    families = _merged(board_groups(run.info, run.verdict), started_s)
+    text: bytes = generate_latest(SimpleNamespace(collect=lambda: families))  # type: ignore[no-untyped-call]
     return text
-
-
-class _Families(Collector):
-    def __init__(self, families: Sequence[Metric]) -> None:
-        self._families = families
-
-    def collect(self) -> Iterable[Metric]:
-        return self._families
 
 
 def _merged(groups: Iterable[Group], started_s: int | None) -> list[Metric]:

@@ -128,16 +128,12 @@ def _ways(runs: Sequence[ShownRun], past: int) -> str:
         '<div class="ways">'
         f'<a href="tests/index.html"><b>Test report →</b>{tests}: figures, charts, console, history</a>'
         f'<a href="trend/index.html"><b>Trend →</b>p50, p95, p99 against their limits over {shown}</a>'
-        f"{''.join(map(_studies, runs))}</div>"
+        f"{''.join(_study(run, found) for run in runs for found in stored_studies(run.path))}</div>"
     )
 
 
-def _studies(run: ShownRun) -> str:
-    """Return the ways to the published studies that were set beside a run."""
-    return "".join(_study(run, found) for found in stored_studies(run.path))
-
-
 def _study(run: ShownRun, found: StoredStudy) -> str:
+    """Return the way to a published study that was set beside a run."""
     address = f"runs/{escape(run.run_id)}/{escape(page_of(found.study))}"
     kinds = ", ".join(found.kinds)
     text = f"published values beside those of this run ({kinds}): {' · '.join(_whereabouts(run))}"

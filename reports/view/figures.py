@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from hil.base.units import find_unit, format_difference, format_values
 from hil.gate.words.compared import evidence
 from hil.gate.words.comparisons import is_exact
+from hil.history.from_run import outcome_of
 from hil.model import DEFAULTS, ComparedSeries, SeriesVerdict
 from hil.reports import compared, rows
 from hil.reports.boards import BoardCases, boards_of
@@ -358,7 +359,7 @@ def series_table(series: Sequence[SeriesVerdict]) -> Table:
 def case_table(series: Sequence[SeriesVerdict]) -> Table:
     """Return the series of one case on one board, the worst first."""
     head = ("", "metric", f"value [interval], {series[0].kind}", *_SERIES_HEAD)
-    ranked = sorted(series, key=lambda item: (not item.blocking, compared.ORDER.index(rows.outcome(item))))
+    ranked = sorted(series, key=lambda item: (not item.blocking, compared.ORDER.index(outcome_of(item))))
     return Table(head, tuple(_series_row(item, human_metric(item)) for item in ranked), 2)
 
 
