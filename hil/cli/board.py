@@ -30,7 +30,7 @@ from hil.boards.quarantine import describe, folder_of, put, read_quarantine, rel
 from hil.boards.rack import Board, Rack, load_rack
 from hil.boards.serial_url import port_at
 from hil.boards.supply import VirtualSwitch, switch_power
-from hil.cli.options import aligned, board_argument, out_option, rack_option
+from hil.cli.options import DEFAULT_RACK, aligned, board_argument, out_option, rack_option
 from hil.cli.status import HOST_RACKS
 from hil.model import Quarantine
 from hil.run.builds import image_in
@@ -134,12 +134,11 @@ def release_board(board_id: str, rack: Path, out: Path) -> None:
 
 @command.command("scan")
 @click.argument("ports", metavar="[PORT]...", nargs=-1)
-@rack_option
-def scan_ports(ports: tuple[str, ...], rack: Path) -> None:
+def scan_ports(ports: tuple[str, ...]) -> None:
     """List the serial ports of this host, or those named: what answers, whose it is, the line to paste.
 
-    It resets each board that it asks. A port that a rack file names, a run has leased or another program has
-    open is left alone.
+    It resets each board that it asks. A port is left alone that the project's rack file or one in /etc/hil
+    names, that a run has leased, or that another program has open.
     """
     found = [named(address) for address in ports] or ports_here()
     if not found:
@@ -148,7 +147,7 @@ def scan_ports(ports: tuple[str, ...], rack: Path) -> None:
             next_step="plug a board in, by a cable that carries data; "
             "hil board scan rfc2217://HOST:PORT asks a port of another host.",
         )
-    owned = owners([rack, *sorted(HOST_RACKS.glob("*.yaml"))])
+    owned = owners([DEFAULT_RACK, *sorted(HOST_RACKS.glob("*.yaml"))])
     with ThreadPoolExecutor(len(found)) as pool:
         answers = list(pool.map(lambda port: _answer(port, owned), found))
     for line in scanned(found, answers):

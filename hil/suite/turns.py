@@ -18,7 +18,7 @@ from hil.base.errors import ConfigError, RigError
 from hil.base.process import how_ended
 from hil.gate.judging import open_cases
 from hil.model import Comparison, Entry, Looks, NotRun, Role
-from hil.run.plan.looks import Pace, order, plan_looks
+from hil.run.plan.looks import BootPace, order, plan_looks
 from hil.store import RunDirectory
 from hil.store.files import replace_file, short_path
 from hil.store.run_info import ComparedInfo, RunInfo, Trigger, new_run_id
@@ -171,7 +171,7 @@ class Turns:
         """Choose the looks by how long the first sessions took; no value has been judged yet."""
         session_s = sum(turn.took_s for turn in self._turns) / len(self._turns)
         most = max(own.policy.max_boots for own in limits.values())
-        looks = plan_looks(Pace((session_s,), 0.0, 0.0), max_boots=most, budget_s=budget_s)
+        looks = plan_looks(BootPace((session_s,), 0.0, 0.0), max_boots=most, budget_s=budget_s)
         after = ", ".join(f"{candidate} + {base}" for candidate, base in looks)
         self.say(f"Judged after {after} sessions, until all is decided.")
         return looks

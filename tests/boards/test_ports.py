@@ -89,7 +89,8 @@ def test_a_port_that_a_rack_file_names_is_left_alone(
 ) -> None:
     """Its board is named; nobody resets it."""
     monkeypatch.setattr("hil.cli.board.who_answers", lambda _port: pytest.fail("it was asked"))
-    done = hil("board", "scan", "--rack", rack_at(tmp_path, port), port)
+    monkeypatch.setattr("hil.cli.board.DEFAULT_RACK", rack_at(tmp_path, port))
+    done = hil("board", "scan", port)
     assert f"board b1 of {tmp_path / 'rack.yaml'}" in done.stdout
 
 
