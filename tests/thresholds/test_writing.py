@@ -114,6 +114,15 @@ def test_what_breaks_the_limit_already_is_said(run: Path, thresholds: Path) -> N
     assert "abs_max_us: 1\n" in (thresholds / "publish.yaml").read_text()
 
 
+@pytest.mark.usefixtures("thresholds")
+def test_a_more_specific_limit_is_named(tmp_path: Path) -> None:
+    """It counts for its case in the place of the new one, which a person would not see otherwise."""
+    run = judged(tmp_path / "out", [publish_record(overrides={"qos": 2})])
+    done = hil("limit", "publish_latency_p95", run, "--max", "33ms")
+    assert "A more specific limit counts for metric=publish_latency_p95_us, kind=virtual" in done.stdout
+    assert "case.qos=2" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
