@@ -101,13 +101,14 @@ def _limit(
 
 def _key(asked: str, unit: str) -> str:
     """Return unit and number of a limit as they stand in a file, in the unit that was typed."""
+    match = _QUANTITY.fullmatch(asked.strip())
     try:
         parse_quantity(asked, unit)
+        name = find_unit(match[2]).name if match else ""
     except QuantityError as error:
         raise ConfigError(f"the limit {asked!r}: {error}.", next_step=f"write it as 25{unit}.") from error
-    match = _QUANTITY.fullmatch(asked.strip())
     assert match  # it is a quantity
-    return f"{find_unit(match[2]).name}: {float(match[1]):g}"
+    return f"{name}: {float(match[1]):g}"
 
 
 def _broken(series: Sequence[SeriesVerdict], bound: Bound, asked: str) -> Iterable[str]:

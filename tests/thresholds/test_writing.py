@@ -129,6 +129,7 @@ def test_a_more_specific_limit_is_named(tmp_path: Path) -> None:
         (("publish_latncy_p95_us", "--max", "25ms"), "did you mean 'publish_latency_p95_us'?"),
         (("publish_latency_p95", "--max", "25"), "'25' has no unit. Next: write it as 25us."),
         (("publish_latency_p95", "--max", "25 MB"), "MB"),
+        (("publish_latency_p95", "--max", "soon"), "'soon' is not a number and a unit"),
         (("publish_latency_p95", "--min", "25ms"), "hil limit publish_latency_p95_us --max 25ms."),
         (("publish_latency_p95",), "a limit has one side"),
         (("publish_latency_p95", "--max", "1ms", "--min", "1us"), "a limit has one side"),
