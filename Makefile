@@ -52,7 +52,7 @@ conformance: ## FreeRTOS's scheduling rules on the host's kernel, on ESP-IDF's w
 	@.ci/bootstrap test
 	@$(PYTHON) -m tools.conformance
 
-emulated-check: ## check a chip's own image in QEMU: FIRMWARE=DIR, else built with ESP-IDF; BASE=DIR (some 15 minutes)
+emulated-check: ## check a chip's own image in an emulator: EMULATOR=NAME; FIRMWARE=DIR, else built with ESP-IDF; BASE=DIR (some 15 minutes)
 	@.ci/bootstrap test
 	@$(PYTHON) -m tools.emulated_check
 

@@ -20,7 +20,7 @@ from typing import Any
 from hil.base.errors import RigError
 from hil.base.paths import PROJECT_ROOT
 from tests.lab import Lab, Running, make_lab
-from tools.emulated_check.inputs import CHIP, Inputs
+from tools.emulated_check.inputs import CHIP, NAME, Inputs
 
 BOARDS = ("e1", "e2")
 RUN_S = 900.0  # a run; the longest flashes two boards and measures the suite quick
@@ -43,7 +43,7 @@ access_point: {type: virtual, profile: lab, seed: 1}
 boards:
 """
 _BOARD = """\
-  - {{id: {id}, kind: emulated, target: {chip}, emulator: qemu, power: {{type: virtual}}, mac: "{mac}"}}
+  - {{id: {id}, kind: emulated, target: {chip}, emulator: {emulator}, power: {{type: virtual}}, mac: "{mac}"}}
 """
 
 
@@ -87,7 +87,10 @@ class Bench:
         )
         macs = {board: f"02:00:00:77:02:{number:02x}" for number, board in enumerate(BOARDS, start=1)}
         self.lab.rack.write_text(
-            _RACK + "".join(_BOARD.format(id=board, chip=CHIP, mac=mac) for board, mac in macs.items())
+            _RACK
+            + "".join(
+                _BOARD.format(id=board, chip=CHIP, emulator=NAME, mac=mac) for board, mac in macs.items()
+            )
         )
         self.lab.env |= {name: value for name, value in os.environ.items() if name.startswith("HIL_QEMU_")}
 

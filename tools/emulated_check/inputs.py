@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the check works on: QEMU, an image of a chip, and perhaps another one to compare with."""
+"""What the check works on: an emulator, an image of a chip, and perhaps another one to compare with."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from hil.virtual.emulator.driver import Emulator
 from tools.idf_check import idf
 
 CHIP = "esp32c3"
+NAME = os.environ.get("EMULATOR") or next(iter(drivers.DRIVERS))
 ESPRESSIF_S_QEMU = "esp_develop"
 ESPRESSIF_S_COMPILER = "crosstool-NG esp"
 
@@ -34,6 +35,11 @@ class Inputs:
     base: Firmware | None
 
     @property
+    def counts(self) -> bool:
+        """Whether the emulator counts instructions."""
+        return CHIP in drivers.driver_of(NAME).ABILITIES.counting
+
+    @property
     def places(self) -> dict[str, Path]:
         """The folders of the images, as the reader calls them."""
         found = {"$FIRMWARE": self.firmware.build_dir}
@@ -41,13 +47,13 @@ class Inputs:
 
 
 def find() -> Inputs:
-    """Return what the variables FIRMWARE and BASE name; without FIRMWARE the image is built.
+    """Return what the variables EMULATOR, FIRMWARE and BASE name; without FIRMWARE the image is built.
 
     Raises:
-        ConfigError: no such folder, or no ESP-IDF to build with.
-        RigError: no QEMU.
+        ConfigError: no such emulator or folder, or no ESP-IDF to build with.
+        RigError: the emulator is not there.
     """
-    emulator, image = drivers.find_counting(CHIP), Image(CHIP)
+    emulator, image = drivers.find(NAME, CHIP), Image(CHIP)
     place, base = os.environ.get("FIRMWARE"), os.environ.get("BASE")
     if not place:
         _require_idf()

@@ -185,20 +185,22 @@ def compare(bench: Bench) -> Seen:
     assert bench.inputs.base
     base = str(bench.inputs.base.build_dir)
     done = bench.run("--suite", "quick", "--base", base)
-    counted = bench.cost("--suite", SEALED, "--base", base)
-    wrong = _faults(done) | _faults(counted)
-    for name, one in (("boots", done), ("cost", counted)):
+    runs = {"hil run": done}
+    if bench.inputs.counts:
+        runs["hil cost"] = bench.cost("--suite", SEALED, "--base", base)
+    wrong: dict[str, str] = {}
+    for name, one in runs.items():
+        wrong |= _faults(one)
         if one.status not in (ExitCode.PASS, ExitCode.FIRMWARE, ExitCode.UNDECIDED):
             wrong[name] = f"exit {one.status}: {one.last_line}"
     roles = {one["role"] for one in done.of_type("record")}
     if roles != {"candidate", "base"}:
         wrong["roles"] = f"measured: {', '.join(sorted(roles)) or 'nothing'}"
     boots = len({(one["board"], one["boot_index"]) for one in done.of_type("record")})
-    return (
-        f"two images: hil run --base, {boots} boots: exit {done.status}, {done.verdict.get('outcome')}; "
-        f"hil cost --base: exit {counted.status}, {counted.verdict.get('outcome')}",
-        wrong,
+    ends = "; ".join(
+        f"{name} --base: exit {one.status}, {one.verdict.get('outcome')}" for name, one in runs.items()
     )
+    return f"two images, {boots} boots; {ends}", wrong
 
 
 def kill(bench: Bench) -> Seen:
@@ -208,10 +210,10 @@ def kill(bench: Bench) -> Seen:
         family = descendants(running.process.pid)
         running.send(signal.SIGKILL)
         running.process.wait(RUN_S)
-    qemus = sum(bool(re.search(r"\S*qemu\S* .*-machine|-icount", one.name)) for one in family)
+    emulators = sum(bool(re.search(r" (-icount|--save-state) ", f"{one.name} ")) for one in family)
     try:
         bench.lab.await_nothing_left(*family)
     except AssertionError as error:
         return f"{len(family)} processes", {"left": str(error)}
-    wrong = {} if qemus >= len(BOARDS) else {"qemu": f"{qemus} were running, not {len(BOARDS)}"}
-    return f"kill -9 of a run with {len(family)} processes, {qemus} of QEMU: none is left", wrong
+    wrong = {} if emulators >= len(BOARDS) else {"emulators": f"{emulators} ran, not {len(BOARDS)}"}
+    return f"kill -9 of a run with {len(family)} processes, {emulators} emulators: none is left", wrong
