@@ -10,6 +10,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -17,10 +18,12 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 import hil
-from hil.base.errors import ConfigError, RigError
+from hil.base.errors import ConfigError, HilError, RigError
 from hil.base.finding import Finding
 from hil.base.paths import CHECKOUT, PROJECT_FILE, PROJECT_ROOT
 from hil.base.project import read_project
+from hil.boards.rack import Board, load_rack
+from hil.cli.options import DEFAULT_RACK
 from hil.history.nightly.divisive import INSTALL
 from hil.network.peers.iperf.process import PROGRAM, require_version
 from hil.reports.fetching import INSTALL_NODE, site_folder
@@ -58,7 +61,7 @@ def examine() -> list[Finding]:
         *privileges.check(),
         _check_report_generator(),
         _check_idf(),
-        *drivers.what_is_there(),  # only a rack with emulated boards needs one, as its check says
+        *_check_emulators(),
         _check_disk(),
     ]
 
@@ -210,6 +213,14 @@ def _check_idf() -> Finding:
         sentence="is not on PATH; only builds for physical boards need it.",
         mend=". $IDF_PATH/export.sh",
     )
+
+
+def _check_emulators() -> list[Finding]:
+    """Only a rack with emulated boards needs one, as its check says; the project's own is looked at."""
+    boards: tuple[Board, ...] = ()
+    with suppress(HilError):  # whatever is wrong with the file: its own commands say it
+        boards = load_rack(DEFAULT_RACK).boards
+    return drivers.what_is_there(boards)
 
 
 def _check_disk() -> Finding:

@@ -134,7 +134,8 @@ def test_the_command_ends_with_2_where_something_is_missing(tmp_path: Path) -> N
 def test_only_a_rack_with_emulated_boards_needs_an_emulator(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nobody else is told that QEMU is missing; for such a rack its chips' one is, with ESP-IDF's command."""
+    """Nobody else is told that an emulator is missing; with such a rack it is, with the command that installs
+    it, by `hil doctor` where the rack is the project's."""
     for variable in ("HIL_QEMU_RISCV32", "HIL_QEMU_XTENSA"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -146,6 +147,9 @@ def test_only_a_rack_with_emulated_boards_needs_an_emulator(
         "access_point: {type: virtual, profile: lab}\nboards:\n"
         '  - {id: e1, kind: emulated, target: esp32c3, emulator: qemu, mac: "02:00:00:77:00:0e"}\n'
     )
+    monkeypatch.setattr(doctor, "DEFAULT_RACK", rack)
+    (note,) = [check for check in doctor.examine() if " for esp32" in check.subject]
+    assert (note.ok, note.needed) == (False, False)
     assert run_command(["rack", "check", "--rack", str(rack), "--out", str(tmp_path)]) == ExitCode.RIG
     said = " ".join(capsys.readouterr().out.split())
     assert re.findall(r"(\w+) +qemu for (\w+)", said) == [("FAIL", "esp32c3")]

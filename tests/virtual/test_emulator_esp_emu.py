@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
+import subprocess
 import sys
+import tarfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -136,11 +139,36 @@ def test_it_is_found_on_path_and_where_its_installer_puts_it(
     monkeypatch.setenv("HOME", str(tmp_path))
     with pytest.raises(RigError, match=r"neither on PATH nor at ~/\.local/bin/esp-emu") as caught:
         esp_emu.find("esp32c6")
-    assert "emulated-boards.md" in caught.value.next_step
+    assert "esp-emu.sha256" in caught.value.next_step
     installed = tmp_path / ".local" / "bin" / "esp-emu"
     installed.parent.mkdir(parents=True)
     peer.rename(installed)
     assert esp_emu.find("esp32c6").program == installed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_right", [True, False])
+def test_the_command_that_installs_it_takes_an_archive_of_the_digest_that_the_project_pins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_right: bool
+) -> None:
+    """The project's file is a line of the release's SHA256SUMS; another archive is not unpacked."""
+    name = f"esp-emu-0.45.0-{os.uname().machine}-unknown-linux-gnu"
+    archive = tmp_path / f"{name}.tar.gz"
+    with tarfile.open(archive, "w:gz") as packed:
+        packed.add(tmp_path / "bin" / "esp-emu", f"{name}/esp-emu")
+    curl = tmp_path / "bin" / "curl"  # a network that has this one address
+    url = f"https://github.com/espressif/esp-emulator/releases/download/v0.45.0/{archive.name}"
+    curl.write_text(f'#!/bin/sh\ntest "$2" = {url} && cp {archive} .\n')
+    curl.chmod(0o755)
+    digest = hashlib.sha256(archive.read_bytes() if is_right else b"another").hexdigest()
+    pinned = tmp_path / "project" / "esp-emu.sha256"
+    pinned.parent.mkdir()
+    pinned.write_text(f"{'0' * 64}  esp-emu-0.45.0-wasm.tar.gz\n{digest}  {archive.name}\n")
+    monkeypatch.setattr(esp_emu, "DIGESTS", pinned)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    done = subprocess.run(["bash", "-c", esp_emu.install_command()], capture_output=True, check=False)
+    installed = tmp_path / ".local" / "bin" / "esp-emu"
+    assert (done.returncode == 0, installed.exists()) == (is_right, is_right), done.stderr
 
 
 def test_a_program_without_a_version_is_another_one(peer: Path) -> None:

@@ -76,11 +76,12 @@ def finding(name: str, chip: str, *, needed: bool) -> Finding:
     return Finding(subject, ok=True, sentence=f"{emulator.version} at {emulator.program}", needed=needed)
 
 
-def what_is_there() -> list[Finding]:
-    """Return what of all emulators is installed."""
+def what_is_there(boards: Iterable[Board]) -> list[Finding]:
+    """Return what of all emulators is installed, and what is not though boards are of it."""
+    wanted = {(board.emulator, board.chip) for board in boards}
     found = [
         finding(driver.NAME, chip, needed=False)
         for driver in DRIVERS.values()
         for chip in driver.ABILITIES.chips
     ]
-    return [one for one in found if one.ok]
+    return [one for one in found if one.ok or one.subject in {f"{name} for {chip}" for name, chip in wanted}]

@@ -15,9 +15,11 @@ import asyncio
 import contextlib
 import os
 import re
+import shlex
 import shutil
 import signal
 import socket
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +28,7 @@ from typing import Protocol
 
 from hil.base.chips import CHIPS
 from hil.base.errors import ConfigError, RigError
+from hil.base.paths import PROJECT_RACK, PROJECT_ROOT
 from hil.base.process import how_ended
 from hil.virtual import rack_namespace
 from hil.virtual.board.flash import NorFlash
@@ -45,6 +48,11 @@ END_TIMEOUT_S = 1.5  # less than the rack gives a board to end
 CONNECT_TIMEOUT_S = 10.0
 CONNECT_GAP_S = 0.01
 _INSTALLED = Path(".local", "bin", PROGRAM)
+DIGESTS = PROJECT_RACK.with_name("esp-emu.sha256")  # as sha256sum writes it: of a release's archives
+RELEASES = "https://github.com/espressif/esp-emulator/releases"
+_PLATFORMS = {"linux": "{}-unknown-linux-gnu", "darwin": "{}-apple-darwin"}
+MACHINES = {"x86_64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
+_ARCHIVE = re.compile(r"esp-emu-(\d+(?:\.\d+)+)-")
 _VERSION = re.compile(r"(\d+(?:\.\d+)+)\s*$")
 # a header of an image for 16 MB of flash, as much as a board has: the emulator sizes its own by the header
 _HEADER_OF_16_MB = b"\xe9\x01\x02\x4f"
@@ -97,8 +105,21 @@ def find(chip_name: str) -> EspEmu:
 
 
 def install_command() -> str:
-    """Return what installs it: an archive of its release, whose digest is checked."""
-    return f"put {PROGRAM} of a release on PATH: docs/operate/emulated-boards.md"
+    """Return the command that installs it: an archive of its release, of the digest that the project pins."""
+    pinned = DIGESTS.read_text(encoding="utf-8").split() if DIGESTS.is_file() else []
+    platform = f"{_PLATFORMS.get(sys.platform, '{}').format(MACHINES.get(os.uname().machine))}.tar.gz"
+    archive = next((name for name in pinned if name.endswith(platform)), "")
+    found = _ARCHIVE.match(archive)
+    if found is None:
+        return (
+            f"put the line of esp-emu-VERSION-{platform} from {RELEASES}'s SHA256SUMS into "
+            f"{DIGESTS.relative_to(PROJECT_ROOT)}, and ask again; docs/operate/emulated-boards.md."
+        )
+    return (
+        f'cd "$(mktemp -d)" && curl -fLO {RELEASES}/download/v{found[1]}/{archive} && '
+        f"sha256sum --check --ignore-missing {shlex.quote(str(DIGESTS))} && tar -xzf {archive} && "
+        f"install -D {archive.removesuffix('.tar.gz')}/{PROGRAM} ~/{_INSTALLED}"
+    )
 
 
 def command_line(emulator: EspEmu, start: Start, firmware: Path, uart_port: int = 0) -> list[str]:
