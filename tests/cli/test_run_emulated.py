@@ -4,16 +4,24 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from hil.base.errors import ConfigError, ExitCode
+from hil.base.paths import PROJECT_ROOT
+from hil.boards.firmware.image import build_image_dir
 from hil.boards.rack import load_rack
 from hil.cli.app import run_command
 from hil.cli.emulated import in_emulator
 from hil.run.options import RunOptions
 from hil.virtual.emulator.drivers import check_board
+from tests.cli.test_compare import CMAKE, HIL_TOML, PROBE, TEST, THRESHOLDS, write
+from tests.lab import own_environment
+from tests.virtual.test_emulator_esp_emu import install
 
 
 def options(folder: Path, chip: str, **sdkconfig: object) -> RunOptions:
@@ -51,6 +59,56 @@ def test_a_chip_that_the_emulator_lacks_is_said_before_anything_is_started(tmp_p
     """With the chips that it has."""
     with pytest.raises(ConfigError, match="is for esp32, and esp-emu emulates esp32c3, esp32c5"):
         in_emulator(options(tmp_path, "esp32"), "esp-emu")
+
+
+@pytest.mark.slow
+def test_a_products_build_is_flashed_measured_and_compared_in_turns(tmp_path: Path) -> None:
+    """By its own probe, on Wi-Fi behind address translation; a program plays emulator and product. Its times
+    are of no chip, so they are advice."""
+    project = tmp_path / "pump"
+    write(
+        project,
+        {
+            "CMakeLists.txt": CMAKE,
+            "hil.toml": HIL_TOML,
+            "hil/benches/stroke.probe.yaml": PROBE,
+            "hil/benches/test_stroke.py": TEST,
+            "hil/thresholds/stroke.yaml": THRESHOLDS,
+        },
+    )
+    for name in ("base", "build"):
+        build_image_dir(Path("/bin/true"), project / name, chip="esp32c3", version=name)
+    program = install(tmp_path / "bin")
+    words = (
+        "run",
+        "--firmware",
+        "build",
+        "--emulator",
+        "esp-emu",
+        "--base",
+        "base",
+        "--suite",
+        "pr and stroke",
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "hil", *words, "--no-report"], cwd=project, text=True, timeout=300,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+        env={
+            **own_environment(), "PYTHONPATH": str(PROJECT_ROOT),
+            "PATH": f"{program.parent}:{os.environ['PATH']}:/usr/sbin:/sbin",
+        },
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    entries = [json.loads(line) for line in (project / "out/latest/records.jsonl").read_text().splitlines()]
+    records = [one for one in entries if one["type"] == "record"]
+    assert {(one["role"], one["target"], one["rack"]) for one in records} == {
+        ("candidate", "emulated-esp32c3", "esp-emu-wifi"),
+        ("base", "emulated-esp32c3", "esp-emu-wifi"),
+    }
+    emulation = {"emulator": "esp-emu 0.45.0", "network": "wifi"}
+    assert all(one["environment"]["emulation"] == emulation for one in records)
+    verdict = json.loads((project / "out/latest/verdicts.json").read_text())
+    assert "the time of an emulated chip is no chip's" in json.dumps(verdict)
 
 
 def test_an_emulator_needs_a_build(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

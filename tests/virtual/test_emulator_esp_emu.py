@@ -32,7 +32,7 @@ from tests.virtual.virtual_board_rig import (
 
 APP = 0x10000
 PEER = """
-import argparse, os, signal, socket, sys
+import argparse, os, signal, socket, sys, threading, time
 from pathlib import Path
 from hil.virtual.board import chips
 from hil.virtual.board.faults import ActiveFaults
@@ -43,7 +43,7 @@ from hil.virtual.board.loader import SerialLoader
 if sys.argv[1:] == ["--version"]:
     sys.exit(print("esp-emu 0.45.0"))
 parser = argparse.ArgumentParser(allow_abbrev=False)
-for flag in ("chip", "firmware", "efuse", "net", "strap-mode", "uart-tcp"):
+for flag in ("chip", "firmware", "efuse", "net", "strap-mode", "uart-tcp", "wifi-ssid", "wifi-password"):
     parser.add_argument(f"--{flag}")
 parser.add_argument("--save-state", action="store_true")
 given = parser.parse_args()
@@ -76,6 +76,14 @@ if given.strap_mode == "0x02":
     signal.pause()
 kept = flash.read(0x9000, 8).rstrip(b"\\xff").decode()
 print("hello from", mac.hex(":"), "with", megabytes, "MB, kept", kept, given.net, flush=True)
+def product():
+    for number in range(1, 1 << 30):
+        print(f"asked seq={number}", flush=True)
+        time.sleep(0.005)
+        print(f"done seq={number}", flush=True)
+
+if flash.read(0x10000, 1) == b"\\xe9":
+    threading.Thread(target=product, daemon=True).start()
 for line in sys.stdin:
     word, _, rest = line.strip().partition(" ")
     if word == "keep":
@@ -96,17 +104,22 @@ class EspEmuProcess(BoardProcess):
         super().__init__(folder, "--chip", chip, "--emulator", "esp-emu")
 
 
-@pytest.fixture(autouse=True)
-def peer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder on PATH where the emulator is."""
-    folder = tmp_path / "bin"
+def install(folder: Path) -> Path:
+    """Write a program called esp-emu to ``folder``; return it."""
     folder.mkdir()
     (folder / "peer.py").write_text(PEER)
     program = folder / "esp-emu"
     run = f"PYTHONPATH={REPOSITORY} exec {sys.executable} {folder / 'peer.py'}"
     program.write_text(f'#!/bin/sh\n{run} "$@"\n')
     program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin:/usr/sbin:/sbin")
+    return program
+
+
+@pytest.fixture(autouse=True)
+def peer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The emulator, on PATH."""
+    program = install(tmp_path / "bin")
+    monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin:/usr/sbin:/sbin")
     return program
 
 
