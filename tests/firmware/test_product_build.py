@@ -453,7 +453,7 @@ def test_stubs_of_a_structure_that_is_initialised_build(
         f"member deep.level, {at}:14",
     ]
     assert "--stubs" not in caught.value.next_step
-    add = f"set(EXTRA_COMPONENT_DIRS {stubs})"
+    add = f'set(EXTRA_COMPONENT_DIRS "{stubs}")'
     assert add in caught.value.next_step
     assert "EXTRA_COMPONENT_DIRS" not in "".join(said)
     cmake = product / "CMakeLists.txt"

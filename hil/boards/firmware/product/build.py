@@ -134,7 +134,7 @@ def _next_step(needs: Needs, stubs: Path | None) -> str:
     if stubs:
         return (
             f"add the stubs to the project's CMakeLists.txt, before its project(): "
-            f"set(EXTRA_COMPONENT_DIRS {stubs.resolve()}); then build again."
+            f'set(EXTRA_COMPONENT_DIRS "{stubs.resolve()}"); then build again.'
         )
     if needs.members and not (needs.headers or needs.calls or needs.types or needs.names):
         return "leave these members out where the host builds it, or measure on a chip."
