@@ -95,7 +95,7 @@ def _board_plan(board: BoardLaunch, board_command: BoardCommand | None) -> dict[
         "id": board.spec.id,
         "mac": board.spec.mac,
         "bridged": board.spec.is_bridged,
-        "translated": board.spec.is_translated,
+        "translated": board.spec.kind == "emulated" and not board.spec.is_bridged,
         "listen_fd": board.listen_fd,
         "argv": [str(word) for word in board_command(board)] if board_command else [],
         "log": str(board.log_path),

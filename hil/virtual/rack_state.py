@@ -42,11 +42,6 @@ class VirtualBoardSpec:
         """Whether its frames go to the air as they are, with an address of its own."""
         return self.kind == "emulated" and self.network != "wifi"
 
-    @property
-    def is_translated(self) -> bool:
-        """Whether it is in a network of its emulator, the same for each, behind address translation."""
-        return self.kind == "emulated" and self.network == "wifi"
-
 
 @dataclass(frozen=True)
 class RackHolder:

@@ -148,7 +148,10 @@ class Supervisor:
             for key, _ in self.selector.select():
                 key.data(key.fileobj)
 
-    def on_lifeline(self, _channel: socket.socket) -> None:
+    def on_lifeline(self, channel: socket.socket) -> None:
+        if self.stopping:  # in order: boards are still saving what their chips would keep
+            self.selector.unregister(channel)
+            return
         os._exit(0)  # the starter is gone; the kernel takes the rest of this namespace with us
 
     def on_child_signal(self, wakeup: socket.socket) -> None:

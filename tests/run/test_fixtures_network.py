@@ -14,7 +14,7 @@ from hil.base.errors import ConfigError, RigError
 from hil.base.given import Given
 from hil.boards.rack import load_rack
 from hil.boards.rack.access_point import AccessPoint, Commands
-from hil.boards.rack.network import Network
+from hil.boards.rack.network import WIFI, Network
 from hil.model import Case
 from hil.network.access_point import CommandedAccessPoint, ExternalAccessPoint, VirtualAccessPoint
 from hil.network.peers.gateway.companion import GatewayCompanion
@@ -98,6 +98,25 @@ def test_a_board_on_a_cable_is_told_its_link_and_no_password(tmp_path: Path) -> 
     told = network.provision(cable)
     assert told["link"] == "w5500 cs=15 address=10.0.0.2/24"
     assert not {"ssid", "psk"} & set(told)
+
+
+def test_a_board_on_its_emulators_wifi_is_told_the_racks_and_reached_at_the_racks_address(
+    tmp_path: Path,
+) -> None:
+    """A virtual board finds the virtual air without a word; a chip's own image asks for a name. The address
+    that a station says is the same on each board."""
+    certificates: Any = SimpleNamespace(ca_pem="", client_cert_pem="", client_key_pem="")
+    nothing: Any = None
+    broker: Any = SimpleNamespace(provision=dict)
+    rack: Any = SimpleNamespace(board_address=lambda _board: "10.77.0.11", owned=False)
+    point = VirtualAccessPoint("lab", 1, "lab", "eight and more")
+    network = RunNetwork(point, nothing, broker, certificates, rack, tmp_path, tmp_path)
+    station = replace(BOARD, kind="emulated", emulator="esp-emu", network=WIFI)
+    told = network.provision(station)
+    assert (told["ssid"], told["psk"]) == ("lab", "eight and more")
+    assert "ssid" not in network.provision(BOARD)
+    assert network.address_of(station, "192.168.4.2") == "10.77.0.11"
+    assert network.address_of(BOARD, "10.77.0.12") == "10.77.0.12"
 
 
 def test_a_case_has_the_radio_in_its_record(tmp_path: Path) -> None:

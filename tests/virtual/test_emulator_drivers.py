@@ -21,7 +21,7 @@ RACK = """\
 schema: 1
 name: e
 host: {{interface: hil0, address: 10.77.0.1}}
-access_point: {{type: virtual, profile: lab}}
+access_point: {{type: virtual, profile: lab, ssid: lab}}
 boards:
   - {{id: e1, kind: emulated, target: {target}, emulator: {emulator}, mac: "02:00:00:77:00:0e",
       network: {{type: {network}}}}}
@@ -84,6 +84,14 @@ def test_a_network_that_an_emulator_lacks_is_said_with_the_emulator_that_has_it(
     assert "openeth or emulator: esp-emu" in caught.value.next_step
     with pytest.raises(ConfigError, match="esp32h2 has no Wi-Fi"):
         load_rack(rack(tmp_path, "esp32h2", "esp-emu", "wifi"))
+
+
+def test_wifi_needs_a_name_for_the_access_point_of_the_emulator(tmp_path: Path) -> None:
+    """A virtual board finds any; a chip's own image joins the one that it is told."""
+    path = rack(tmp_path, "esp32c3", "esp-emu", "wifi")
+    path.write_text(path.read_text().replace(", ssid: lab", ""))
+    with pytest.raises(ConfigError, match=r"rack\.yaml:4: .*'e1' has Wi-Fi, and its emulator's .* no name"):
+        load_rack(path)
 
 
 def test_an_access_point_of_an_emulator_does_not_go_away(tmp_path: Path) -> None:

@@ -474,6 +474,12 @@ def _check_kinds(root: Node, rack: Rack) -> None:
                 f"there is none (type wired), but board {board.id!r} has Wi-Fi.",
                 next_step="give the board its cable (network: {type: …}), or name the access point.",
             )
+        if board.kind == "emulated" and board.network.is_wifi and not rack.access_point.ssid:
+            raise root.error(
+                "access_point",
+                f"board {board.id!r} has Wi-Fi, and its emulator's access point no name.",
+                next_step="name it: access_point: {…, ssid: lab, password: eight characters at least}.",
+            )
         radio = rack.access_point.radio
         if radio and radio.channel > 14 and board.network.is_wifi and not CHIPS[board.chip].five_ghz:
             raise root.error(
