@@ -27,6 +27,7 @@ WORKFLOW = ROOT / ".github" / "workflows" / "release.yml"
 CONTAINERFILE = ROOT / "Containerfile"
 TAG = f"v{hil.__version__}"
 NAME = f"esp_hil-{hil.__version__}"
+PLUGIN = f"pytest_esp_hil-{hil.__version__}-py3-none-any.whl"
 NOTES = "- Something new.\n"
 
 
@@ -87,7 +88,14 @@ def test_a_release_is_wheel_sources_lists_and_locks(files: Mapping[str, Path], c
     """All of one commit, with the digests of all beside them, and the section of the changelog as notes."""
     lists = {f"{NAME}.cdx.json", f"{NAME}-report.cdx.json"}
     locks = {"requirements.lock", "requirements-build.lock", "requirements-nodeps.lock"}
-    assert files.keys() == {f"{NAME}-py3-none-any.whl", f"{NAME}.tar.gz", *lists, *locks, "SHA256SUMS"}
+    assert files.keys() == {
+        f"{NAME}-py3-none-any.whl",
+        f"{NAME}.tar.gz",
+        PLUGIN,
+        *lists,
+        *locks,
+        "SHA256SUMS",
+    }
     argv = ["sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS"]
     folder = files["SHA256SUMS"].parent
     assert subprocess.run(argv, cwd=folder, check=False, timeout=60).returncode == 0
@@ -274,4 +282,4 @@ def test_the_container_has_all_that_bootstrap_reads() -> None:
         if kind == "COPY"
         for word in text.split()[:-1]
     }
-    assert copied == {"bootstrap", *LOCKS, "*.whl"}
+    assert copied == {"bootstrap", *LOCKS, "esp_hil-*.whl"}

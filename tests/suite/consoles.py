@@ -43,10 +43,14 @@ def build_folder(folder: Path) -> Path:
     """Make what pytest-embedded's app and hil look at of a build: description, flasher's arguments, image."""
     build = folder / "build"
     build.mkdir(parents=True)
-    (build / "project_description.json").write_text('{"project_version": "v1.2", "target": "esp32"}')
+    (build / "project_description.json").write_text('{"project_version": "v1.2"}')
+    (build / "config").mkdir()
+    (build / "config" / "sdkconfig.json").write_text('{"IDF_TARGET": "esp32c3"}')
     (build / "config.env").write_text('{"IDF_VERSION": "v5.5"}')
     (build / "flasher_args.json").write_text(
-        '{"app": {"file": "app.bin"}, "flash_files": {}, "flash_settings": {}, "extra_esptool_args": {}}'
+        '{"app": {"file": "app.bin"}, "flash_files": {"0x10000": "app.bin"}, "write_flash_args": [], '
+        '"flash_settings": {"flash_mode": "dio", "flash_size": "2MB", "flash_freq": "40m"}, '
+        '"extra_esptool_args": {"chip": "esp32c3"}}'
     )
     (build / "app.bin").write_bytes(b"the image")
     return build

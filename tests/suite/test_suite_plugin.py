@@ -96,7 +96,7 @@ def test_the_values_of_a_suite_are_kept_as_it_calls_them(embedded: SuiteSession)
     found = {(one.fact.source, one.fact.name, one.fact.value) for one in embedded.values}
     assert found == {
         ("metric", "connect_ms", 412.0),
-        ("log_metric", "boot_time_mode_cold", 3.25),
+        ("log_metric", "mode_cold_boot_time", 3.25),
         ("record_property", "heap_bytes", 1234.0),
         ("metric", "lost_count", 3.0),
         ("metric", "ratio", 1.5),

@@ -125,3 +125,30 @@ def _install(built: Path, made: Path) -> None:
     pip = [sys.executable, "-m", "pip", "--python", made / "bin" / "python", "install", "--no-deps"]
     done = run([*pip, "--no-index", "--ignore-installed", built], built.parent, timeout_s=300)
     assert done.returncode == 0, done.stdout
+
+
+def plugin_wheel() -> Path:
+    """Return the wheel of the plugin of a team's own suite, built of the checkout as it is."""
+    built = wheel().parent
+    with _locked():
+        if not (found := list((built / "plugin").glob("*.whl"))):
+            pip = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir"]
+            done = run([*pip, built / "plugin", built / "checkout" / "fixtures"], built, timeout_s=300)
+            assert done.returncode == 0, done.stdout
+            found = list((built / "plugin").glob("*.whl"))
+        return found[0]
+
+
+def suites_environment(folder: Path) -> Path:
+    """Return an environment as a suite has it: pytest, pytest-embedded and pip, and nothing of hil."""
+    venv.create(folder, with_pip=False, symlinks=True)
+    (packages,) = folder.glob("lib/python3.*/site-packages")
+    (here,) = Path(sys.prefix).glob("lib/python3.*/site-packages")
+    for entry in here.iterdir():
+        if not entry.name.startswith(("esp_hil", "_esp_hil", "allure")):
+            (packages / entry.name).symlink_to(entry)
+    for program in ("pip", "pytest"):
+        path = folder / "bin" / program
+        path.write_text(f'#!/bin/sh\nexec "{folder}/bin/python" -m {program} "$@"\n')
+        path.chmod(0o755)
+    return folder

@@ -39,7 +39,7 @@ PLACES = {
 }
 # what only proves the tool, and the plugin that is a distribution of its own
 NOT_FOR_USERS = re.compile(
-    r"hil/(fixtures/src/|data/firmware/(host/(test|conformance)/|\.clang-format$)|virtual/air/test/"
+    r"hil/(fixtures/(src/|LICENSE$|pyproject\.toml$)|data/firmware/(host/(test|conformance)/|\.clang-format$)|virtual/air/test/"
     r"|reports/site/(tsconfig\.json$|test/))"
 )
 SIZE_BYTES = 2_600_000
