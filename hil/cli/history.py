@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``hil history``: what is kept of earlier runs: add, look at, import, export, fetch, push."""
+"""``hil history``: what is kept of earlier runs: add, look at, export, fetch, push."""
 
 from __future__ import annotations
 
-import datetime
 import math
 import os
 import sys
@@ -14,7 +13,6 @@ import click
 
 from hil.base.errors import ConfigError
 from hil.base.numeric import np
-from hil.base.project import product_here
 from hil.base.units import QuantityError, Unit, find_unit, format_value, unit_of
 from hil.ci.night import add_runs
 from hil.cli.ci_steps import say
@@ -23,9 +21,8 @@ from hil.history import branch, load
 from hil.history.branch import BRANCH, with_token
 from hil.history.export import write_csv
 from hil.history.from_run import add_run
-from hil.history.importing import import_csv
 from hil.metrics.sessions import History, SeriesHistory
-from hil.model import IMPORTED, SeriesId
+from hil.model import SeriesId
 from hil.store import read_run
 
 MOST_SESSIONS = 40
@@ -110,28 +107,6 @@ def export(words: tuple[str, ...], history_folder: Path) -> None:
     if words:
         history = history.restricted(entry.series_id for entry in _series(history, words))
     write_csv(history, sys.stdout)
-
-
-@command.command("import", short_help="Add old figures from a CSV file.")
-@click.argument("file", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False))
-@click.option(
-    "--as", "series", required=True, metavar="SERIES", help="board/bench/key=value,…/metric; unit at its end."
-)
-@history_option
-def import_figures(file: Path, series: str, history_folder: Path) -> None:
-    """Add figures that were measured elsewhere: FILE is CSV with the columns time, commit, value.
-
-    They are a series of their own, of kind "imported", with change points; nothing is judged by them. What
-    is there already is left as it is.
-    """
-    now = datetime.datetime.now(datetime.UTC)
-    found = import_csv(file, series, history_folder, now=now, product=product_here())
-    lines = [found.series_id, f"{_count(found.new, 'new figure')}, {found.known} were there already"]
-    if found.repeated:
-        lines.append(
-            f"{_count(found.repeated, 'line')} of {file} repeated others; each counts as a boot of its own."
-        )
-    click.echo("\n".join([*lines, f"Next: hil changes --rack {IMPORTED}, and the trend: hil report build"]))
 
 
 def _load(history_folder: Path) -> History:

@@ -1,24 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``hil import``: figures that were measured by others: those of a pytest suite, judged as a run."""
+"""``hil import``: values of others: those of a pytest suite are judged, earlier ones enter the history."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import datetime
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import click
 
 from hil.base.errors import ExitCode, combine_exit_codes
+from hil.base.project import product_here
 from hil.base.units import find_unit, format_value
 from hil.base.untrusted import terminal
-from hil.cli.options import run_options
+from hil.cli.options import history_option, run_options
 from hil.gate import judge
-from hil.model import SeriesVerdict
+from hil.history.importing import Imported, enter, import_csv
+from hil.model import IMPORTED, SeriesVerdict
 from hil.store import JudgedRun, add_verdict, read_measured
 from hil.store.files import short_path
 from hil.store.run_info import Trigger, planned_boots
 from hil.store.verdicts import status_of
-from hil.suite.facts import SuiteSession, read_sessions
+from hil.suite.earlier import read_openmetrics
+from hil.suite.facts import SuiteSession, is_of_session, read_sessions
 from hil.suite.taking import take
 from hil.thresholds import own_limits
 
@@ -29,14 +33,58 @@ _URGENT = ("regressed", "undecided")
 
 @click.command("import")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--as",
+    "series",
+    default="",
+    metavar="SERIES",
+    help="FILE is CSV (time, commit, value) of board/bench/key=value,…/metric; the unit ends the name.",
+)
+@history_option
 @run_options("import")
-def command(files: Sequence[Path], *, trigger: Trigger, thresholds: Path, out: Path, no_report: bool) -> int:
-    """Judge the values of a pytest suite: FILE is what `pytest --hil` wrote, one for each of xdist's workers.
+def command(
+    files: Sequence[Path],
+    *,
+    series: str,
+    history_folder: Path,
+    trigger: Trigger,
+    thresholds: Path,
+    out: Path,
+    no_report: bool,
+) -> int:
+    """Judge what `pytest --hil` wrote to FILE, one for each of xdist's workers: each session becomes a run.
 
-    Each session becomes a run, and its status is that of `hil run`: 1 where a limit is broken.
-    """
-    codes = [_take(session, out, thresholds, trigger, site=not no_report) for session in read_sessions(files)]
+    The status is that of `hil run`: 1 where a limit is broken.
+
+    A FILE of pytest-embedded's --metric-path, and with --as a CSV file, enters the history: as series of
+    their own, of kind "imported", with change points; nothing is judged by them. What is there already is
+    left as it is.
+    """  # fmt: skip
+    sessions = [] if series else [path for path in files if is_of_session(path)]
+    earlier = [path for path in files if path not in sessions]
+    if earlier:
+        _enter(earlier, series, history_folder)
+    codes = [_take(one, out, thresholds, trigger, site=not no_report) for one in read_sessions(sessions)]
     return int(combine_exit_codes(codes))
+
+
+def _enter(files: Sequence[Path], series: str, folder: Path) -> None:
+    now = datetime.datetime.now(datetime.UTC)
+    for path in files:
+        for found in _entered(path, series, folder, now):
+            click.echo(found.series_id)
+            click.echo(f"{_count(found.new, 'new figure')}, {found.known} were there already")
+            if found.repeated:
+                lines = _count(found.repeated, "line")
+                click.echo(f"{lines} of {path} repeated others; each counts as a boot of its own.")
+    click.echo(f"Next: hil changes --rack {IMPORTED}, and the trend: hil report build")
+
+
+def _entered(path: Path, series: str, folder: Path, now: datetime.datetime) -> Iterable[Imported]:
+    if series:
+        return [import_csv(path, series, folder, now=now, product=product_here())]
+    found = read_openmetrics(path, now).items()
+    return [enter(name._replace(product=product_here()), lines, folder, path) for name, lines in found]
 
 
 def _take(session: SuiteSession, out: Path, thresholds: Path, trigger: Trigger, *, site: bool) -> ExitCode:

@@ -56,7 +56,9 @@ class Imported:
     repeated: int
 
 
-class _Line(NamedTuple):
+class Line(NamedTuple):
+    """A value of a file, and in which of its lines it stands."""
+
     number: int
     time: datetime.datetime
     commit: str
@@ -78,7 +80,11 @@ def import_csv(
         RigError: the disk does not take it.
     """
     name = series_name(series)._replace(product=product)
-    lines = _read(path, now)
+    return enter(name, _read(path, now), folder, path)
+
+
+def enter(name: SeriesId, lines: Sequence[Line], folder: Path, path: Path) -> Imported:
+    """Add the values that ``path`` holds to the history in ``folder``. Raises as import_csv() does."""
     groups = [(_run(name, group), len(group)) for group in _groups(lines)]
     count = sum(size for run, size in groups if _is_there(folder, run, path))
     for run, _ in groups:
@@ -103,7 +109,7 @@ def series_name(text: str) -> SeriesId:
     return SeriesId(IMPORTED, parts[0], format_case_id(parts[1], parameters), parts[-1])
 
 
-def _read(path: Path, now: datetime.datetime) -> list[_Line]:
+def _read(path: Path, now: datetime.datetime) -> list[Line]:
     """Return the lines of the file. Raises ConfigError with the first of what is wrong."""
     rows = _rows(path)
     heading = [cell.lower() for cell in next(rows, (1, []))[1]]
@@ -173,7 +179,7 @@ def _wrong(problems: Sequence[str], of: int) -> ConfigError:
     )
 
 
-def _line(number: int, cells: Mapping[str, str], count: int, now: datetime.datetime) -> _Line:
+def _line(number: int, cells: Mapping[str, str], count: int, now: datetime.datetime) -> Line:
     """Return what a line says. Raises ValueError: what is wrong, and how it is written."""
     if count != len(COLUMNS):
         raise ValueError(
@@ -184,11 +190,11 @@ def _line(number: int, cells: Mapping[str, str], count: int, now: datetime.datet
         raise ValueError(
             f"commit {cells['commit']!r} is not 7 to 40 hexadecimal digits; unknown: leave it empty"
         )
-    return _Line(number, _time(cells["time"], now), commit, _value(cells["value"]))
+    return Line(number, _time(cells["time"], now), commit, _value(cells["value"]))
 
 
 def _time(text: str, now: datetime.datetime) -> datetime.datetime:
-    found = _since_1970(text, now) if _EPOCH.fullmatch(text) else _iso(text)
+    found = since_1970(text, now) if _EPOCH.fullmatch(text) else _iso(text)
     if found.year < _YEAR_MIN:
         raise ValueError(f"time {text!r} is before the year {_YEAR_MIN}")
     if found > now and found.date() > now.astimezone(datetime.UTC).date():
@@ -206,7 +212,7 @@ def _iso(text: str) -> datetime.datetime:
     return found if found.tzinfo else found.replace(tzinfo=datetime.UTC)
 
 
-def _since_1970(text: str, now: datetime.datetime) -> datetime.datetime:
+def since_1970(text: str, now: datetime.datetime) -> datetime.datetime:
     """Return the time that a count of s, ms, µs or ns means, whichever is possible. Raises ValueError."""
     first = datetime.datetime(_YEAR_MIN, 1, 1, tzinfo=datetime.UTC).timestamp()
     for ticks in _EPOCH_TICKS:
@@ -229,14 +235,14 @@ def _value(text: str) -> float:
     return found
 
 
-def _groups(lines: Sequence[_Line]) -> Iterator[list[_Line]]:
-    groups: dict[tuple[datetime.datetime, str], list[_Line]] = {}
+def _groups(lines: Sequence[Line]) -> Iterator[list[Line]]:
+    groups: dict[tuple[datetime.datetime, str], list[Line]] = {}
     for line in lines:
         groups.setdefault((line.time, line.commit), []).append(line)
     yield from groups.values()
 
 
-def _run(name: SeriesId, lines: Sequence[_Line]) -> Summary:
+def _run(name: SeriesId, lines: Sequence[Line]) -> Summary:
     """Return what the history keeps of one time and commit, whichever order its values came in."""
     time, commit = lines[0].time, lines[0].commit
     own = hashlib.sha256(f"{format_series_id(*name)} {time.isoformat()} {commit}".encode()).hexdigest()

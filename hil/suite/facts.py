@@ -106,6 +106,14 @@ class SuiteSession:
     cut_off: tuple[Path, ...] = ()
 
 
+def is_of_session(path: Path) -> bool:
+    """Say whether a file's lines are JSON objects, as those of a session are; of none that is not there."""
+    try:
+        return read_at_most(path, SUMMARY_MOST_BYTES).lstrip().startswith(b"{")
+    except OSError:
+        return False
+
+
 def read_sessions(paths: Sequence[Path]) -> list[SuiteSession]:
     """Return the sessions of some files, each once: xdist's workers have a file each of one session.
 

@@ -46,7 +46,7 @@ def files(folder: Path) -> list[Path]:
 def test_the_history_is_where_the_project_says(project: Path) -> None:
     """The folder that hil.toml names, from its own; --history asks for another; another out has its own."""
     (project / "hil.toml").write_text(f'{TOML}[keep]\nhistory = "../values"\n')
-    command = ["-m", "hil", "history", "import", "old.csv", "--as", "e1/publish/latency_ms"]
+    command = ["-m", "hil", "import", "old.csv", "--as", "e1/publish/latency_ms"]
     assert run(project, *command).returncode == 0
     assert len(files(project.parent / "values")) == 1
     assert run(project, *command, "--history", "once").returncode == 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`hil history import`: a team's old figures as series of their own, visibly imported, judged by nobody."""
+"""`hil import --as`: a team's old figures as series of their own, visibly imported, judged by nobody."""
 
 from __future__ import annotations
 
@@ -285,7 +285,7 @@ def test_no_run_is_mixed_in(tmp_path: Path) -> None:
 def test_the_command_says_what_came_in(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What is new, what was there, what repeats; show and export have the word."""
     path = table(tmp_path, *figures(3), figures(1)[0])
-    arguments = ["history", "import", str(path), "--as", AS, "--history", str(tmp_path / "h")]
+    arguments = ["import", str(path), "--as", AS, "--history", str(tmp_path / "h")]
     assert run_command(arguments) == 0
     said = capsys.readouterr().out
     assert said.startswith(f"{SERIES}\n4 new figures, 0 were there already\n1 line of {path} repeated others")
@@ -300,5 +300,5 @@ def test_the_command_says_what_came_in(tmp_path: Path, capsys: pytest.CaptureFix
         "2026-01-01T12:00:00Z,imported,e1,imported,imported,publish,publish/qos=1,publish_latency_p95_ms,ms,"
         in out
     )
-    assert run_command([*arguments[:2], str(tmp_path / "gone.csv"), *arguments[3:]]) == 2
+    assert run_command(["import", str(tmp_path / "gone.csv"), *arguments[2:]]) == 2
     assert "gone.csv: could not be read: No such file" in capsys.readouterr().err

@@ -204,7 +204,7 @@ def test_a_project_gives_its_figures_its_product(tmp_path: Path) -> None:
     toml = 'schema = 1\n[firmware]\nfolder = "."\ntargets = ["esp32"]\n'
     (tmp_path / "hil.toml").write_text(toml)
     (tmp_path / "old.csv").write_text("time,commit,value\n2026-03-01,,12.4\n")
-    command = [sys.executable, "-m", "hil", "history", "import", "old.csv", "--as", "e1/publish/latency_ms"]
+    command = [sys.executable, "-m", "hil", "import", "old.csv", "--as", "e1/publish/latency_ms"]
     environment = {**os.environ, "PYTHONPATH": str(PROJECT_ROOT)}
 
     def done() -> subprocess.CompletedProcess[str]:

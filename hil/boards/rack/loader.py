@@ -258,9 +258,7 @@ def _name(node: Node, key: str) -> str:
 def _rack_name(root: Node) -> str:
     name = _name(root, "name")
     if name == IMPORTED:
-        raise root.error(
-            "name", f"{name!r} is where `hil history import` puts figures; name the rack otherwise."
-        )
+        raise root.error("name", f"{name!r} is where `hil import` puts figures; name the rack otherwise.")
     return name
 
 
