@@ -31,8 +31,13 @@ def one_core() -> Iterator[Board]:
 
 
 @pytest.fixture(scope="module")
-def mosquitto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mosquitto]:
-    with Mosquitto.run(tmp_path_factory.mktemp("mosquitto"), trustme.CA()) as broker:
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+@pytest.fixture(scope="module")
+def mosquitto(tmp_path_factory: pytest.TempPathFactory, authority: trustme.CA) -> Iterator[Mosquitto]:
+    with Mosquitto.run(tmp_path_factory.mktemp("mosquitto"), authority) as broker:
         yield broker
 
 

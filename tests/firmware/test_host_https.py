@@ -84,11 +84,6 @@ def serving(authority: trustme.CA, *names: str) -> Iterator[Server]:
 
 
 @pytest.fixture(scope="module")
-def authority() -> trustme.CA:
-    return trustme.CA()
-
-
-@pytest.fixture(scope="module")
 def pem(tmp_path_factory: pytest.TempPathFactory, authority: trustme.CA) -> Path:
     """The folder of ca.pem, and of other.pem, which is another authority."""
     folder = tmp_path_factory.mktemp("pem")

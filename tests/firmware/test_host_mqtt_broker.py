@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,17 +13,6 @@ from tests.network.mqtt_driver import Driver
 from tests.network.mqtt_rig import Mosquitto
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def authority() -> trustme.CA:
-    return trustme.CA()
-
-
-@pytest.fixture(scope="module")
-def mosquitto(tmp_path_factory: pytest.TempPathFactory, authority: trustme.CA) -> Iterator[Mosquitto]:
-    with Mosquitto.run(tmp_path_factory.mktemp("mosquitto"), authority) as broker:
-        yield broker
 
 
 @pytest.mark.parametrize(("transport", "qos"), [("tcp", 0), ("tcp", 1), ("tcp", 2), ("tls", 1), ("mtls", 2)])

@@ -29,11 +29,6 @@ CONN_EOF, CONN_RESET = "7280", "50"
 
 
 @pytest.fixture(scope="module")
-def authority() -> trustme.CA:
-    return trustme.CA()
-
-
-@pytest.fixture(scope="module")
 def pem(tmp_path_factory: pytest.TempPathFactory, authority: trustme.CA) -> Path:
     """The folder of ca.pem, other.pem (another authority), and of server and client each .pem and .key."""
     folder = tmp_path_factory.mktemp("pem")
