@@ -44,7 +44,11 @@ _ARGUMENTS = "hil.compare.arguments"
     help="Compare by this pytest suite; what follows -- are pytest's arguments.",
 )
 @click.option(
-    "--base", metavar="DIR", type=FOLDER, help="With --pytest: the build to compare with, not REF's."
+    "--base",
+    "base_build",
+    metavar="DIR",
+    type=FOLDER,
+    help="With --pytest: the build to compare with, not REF's.",
 )
 @click.pass_context
 def command(
@@ -53,7 +57,7 @@ def command(
     *,
     ref: str | None,
     suite_path: Path | None,
-    base: Path | None,
+    base_build: Path | None,
     **given: Any,
 ) -> int | None:
     """Build the working tree and the commit REF, measure both alternately, and judge.
@@ -68,15 +72,15 @@ def command(
     arguments = context.meta[_ARGUMENTS]
     if suite_path:
         refuse_others(context)
-        return compare_suite(options, Suite(suite_path, arguments, options.firmware, base), ref)
-    if arguments or base:
+        return compare_suite(options, Suite(suite_path, arguments, options.firmware, base_build), ref)
+    if arguments or base_build:
         raise click.UsageError("--base and what follows -- are for --pytest PATH.")
     ended.begin(options.out, "hil compare")
     project = read_project(PROJECT_ROOT) if (PROJECT_ROOT / PROJECT_FILE).is_file() else None
-    base_commit = find_base(PROJECT_ROOT, ref)
+    base = find_base(PROJECT_ROOT, ref)
     images, planned = _planned(replace(options, rack=leased(options)), project)
-    click.echo(f"Comparing {describe_tree(PROJECT_ROOT)} with {base_commit}")
-    hand_over(_built(planned, base_commit, images, project))
+    click.echo(f"Comparing {describe_tree(PROJECT_ROOT)} with {base}")
+    hand_over(_built(planned, base, images, project))
     return None
 
 

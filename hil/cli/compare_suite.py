@@ -23,12 +23,12 @@ from hil.store import RunDirectory, add_verdict, read_measured
 from hil.store.files import short_path
 from hil.store.run_info import planned_boots
 from hil.store.verdicts import status_of
-from hil.suite.turns import SuiteCommand, Turns
+from hil.suite.turns import SuiteCommand, SuiteTurns
 from hil.thresholds import own_limits
 
 BUDGET_MIN = 15.0
 _READ = {
-    "ref", "suite_path", "firmware", "base", "target", "budget", "thresholds", "out", "trigger",
+    "ref", "suite_path", "firmware", "base_build", "target", "budget", "thresholds", "out", "trigger",
     "no_report", "undecided_status",
 }  # fmt: skip
 
@@ -64,7 +64,7 @@ def compare_suite(options: RunOptions, suite: Suite, ref: str | None) -> int:
             next_step="change the firmware, or name another commit or build.",
         )
     command = SuiteCommand(_pytest(), (str(suite.path), *suite.arguments), Path.cwd())
-    turns = Turns(command, builds, options.out, options.thresholds, options.trigger, click.echo)
+    turns = SuiteTurns(command, builds, options.out, options.thresholds, options.trigger, click.echo)
     return _conclude(turns.measure(60 * (options.budget or BUDGET_MIN)), options)
 
 

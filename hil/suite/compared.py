@@ -13,7 +13,7 @@ from hil.base.errors import ConfigError
 from hil.base.project import product_here
 from hil.model import Comparison, Entry, Looks, NotRun, Role, RunRecord
 from hil.suite.facts import BoardFact, SuiteSession
-from hil.suite.figures import Figure, by_bench, figures_of, is_ragged
+from hil.suite.figures import SuiteMetric, by_bench, figures_of, is_ragged
 from hil.suite.limits import limits_of
 from hil.suite.records import RACK, entries_of, target_of
 
@@ -144,5 +144,5 @@ def _listed(boards: Iterable[str]) -> str:
     return ", ".join(boards) or "no board"
 
 
-def _figures(turns: Iterable[Turn]) -> list[Figure]:
+def _figures(turns: Iterable[Turn]) -> list[SuiteMetric]:
     return [figure for turn in turns for figure in figures_of(turn.facts)]

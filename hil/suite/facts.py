@@ -88,7 +88,7 @@ _DECODER = msgspec.json.Decoder(Fact)
 
 
 @dataclass(frozen=True)
-class Measured:
+class SuiteValue:
     """A value, the board that it was measured on, and whether its image was another one by then."""
 
     fact: MetricFact
@@ -100,7 +100,7 @@ class SuiteSession:
     """A session's facts. ``cut_off`` names the files whose process did not come to its end."""
 
     session: SessionFact
-    values: tuple[Measured, ...]
+    values: tuple[SuiteValue, ...]
     tests: tuple[OutcomeFact, ...]
     boards: tuple[BoardFact, ...]
     cut_off: tuple[Path, ...] = ()
@@ -161,7 +161,7 @@ def _gathered(path: Path, session: SessionFact, facts: Sequence[Fact]) -> SuiteS
             case MetricFact() if fact.board not in boards:
                 raise ConfigError(f"{path}:{number}: no line before it says what board {fact.board!r} is.")
             case MetricFact():
-                values.append(Measured(fact, boards[fact.board]))
+                values.append(SuiteValue(fact, boards[fact.board]))
             case OutcomeFact():
                 tests.append(fact)
     is_whole = isinstance(facts[-1], EndFact)

@@ -10,14 +10,14 @@ from typing import Literal
 from hil.base.errors import ConfigError
 from hil.base.units import convert
 from hil.model import LARGEST
-from hil.suite.facts import BoardFact, Measured, SuiteSession
+from hil.suite.facts import BoardFact, SuiteSession, SuiteValue
 from hil.suite.naming import Naming, bench_of_test, column_unit, label_of_test, named
 
 _LOST = 1e-3  # of a value: more than that does not go by rounding
 
 
 @dataclass(frozen=True)
-class Figure:
+class SuiteMetric:
     """The values of a metric in a test on a board, in its column's unit; ``limit`` is in the metric's."""
 
     board: BoardFact
@@ -41,13 +41,13 @@ class Figure:
         return label_of_test(self.node)
 
 
-def figures_of(session: SuiteSession) -> list[Figure]:
+def figures_of(session: SuiteSession) -> list[SuiteMetric]:
     """Return the figures of the tests that passed.
 
     Raises ConfigError: a unit that is none, contradicting calls of a metric, two tests of one name.
     """
     passed = {test.test for test in session.tests if test.outcome == "passed"}
-    found: dict[tuple[str, str, str], Figure] = {}
+    found: dict[tuple[str, str, str], SuiteMetric] = {}
     for value in session.values:
         if value.fact.test in passed:
             figure = _figure(value)
@@ -57,16 +57,16 @@ def figures_of(session: SuiteSession) -> list[Figure]:
     return list(found.values())
 
 
-def _figure(value: Measured) -> Figure:
+def _figure(value: SuiteValue) -> SuiteMetric:
     fact = value.fact
     naming = named(fact.name, fact.unit, fact.test)
     direction = fact.direction or ("higher" if naming.higher_is_better else "lower")
-    return Figure(
+    return SuiteMetric(
         value.board, fact.test, naming, (_whole(value, naming),), direction, fact.limit, fact.at_utc
     )
 
 
-def _whole(value: Measured, naming: Naming) -> int:
+def _whole(value: SuiteValue, naming: Naming) -> int:
     """Return a value in its column's unit. Raises ConfigError where that cannot hold it."""
     amount = convert(value.fact.value, naming.unit, column_unit(naming.unit))
     whole = round(amount)
@@ -79,7 +79,7 @@ def _whole(value: Measured, naming: Naming) -> int:
     return whole
 
 
-def _together(first: Figure, second: Figure) -> Figure:
+def _together(first: SuiteMetric, second: SuiteMetric) -> SuiteMetric:
     limits = {limit for limit in (first.limit, second.limit) if limit is not None}
     if len(limits) > 1 or first.direction != second.direction:
         raise ConfigError(
@@ -89,9 +89,9 @@ def _together(first: Figure, second: Figure) -> Figure:
     return replace(first, values=first.values + second.values, limit=next(iter(limits), None))
 
 
-def _check_names(figures: Iterable[Figure]) -> None:
+def _check_names(figures: Iterable[SuiteMetric]) -> None:
     names: dict[tuple[str, str], str] = {}
-    directions: dict[tuple[str, str], Figure] = {}
+    directions: dict[tuple[str, str], SuiteMetric] = {}
     for figure in figures:
         other = names.setdefault((figure.bench, figure.test), figure.node)
         if other != figure.node:
@@ -107,15 +107,15 @@ def _check_names(figures: Iterable[Figure]) -> None:
             )
 
 
-def by_bench(figures: Sequence[Figure]) -> dict[str, list[Figure]]:
+def by_bench(figures: Sequence[SuiteMetric]) -> dict[str, list[SuiteMetric]]:
     """Return the figures of each bench, in the session's order."""
-    found: dict[str, list[Figure]] = {}
+    found: dict[str, list[SuiteMetric]] = {}
     for figure in figures:
         found.setdefault(figure.bench, []).append(figure)
     return found
 
 
-def is_ragged(figures: Sequence[Figure]) -> bool:
+def is_ragged(figures: Sequence[SuiteMetric]) -> bool:
     """Say whether in some test of a bench one metric has more values than another."""
     counts: dict[tuple[str, str], set[int]] = {}
     for figure in figures:
@@ -123,6 +123,6 @@ def is_ragged(figures: Sequence[Figure]) -> bool:
     return any(len(own) > 1 for own in counts.values())
 
 
-def row_column(figure: Figure) -> str:
+def row_column(figure: SuiteMetric) -> str:
     """Return the column that is 1 in a metric's rows, where the metrics of a test differ in their number."""
     return f"{figure.name}_row_count"

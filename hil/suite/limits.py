@@ -17,7 +17,7 @@ from pathlib import Path
 from hil.base.errors import ConfigError
 from hil.base.units import QuantityError, unit_of
 from hil.base.yamlfile import Node, loads, read_text
-from hil.suite.figures import Figure, by_bench, is_ragged, row_column
+from hil.suite.figures import SuiteMetric, by_bench, is_ragged, row_column
 from hil.suite.naming import Naming
 from hil.suite.records import TEST
 from hil.thresholds.loader import CALLS, FOLDER, SCHEMA_VERSION, is_of_suite
@@ -37,7 +37,7 @@ class _Named:
     where: dict[str, str] = field(default_factory=dict)
 
 
-def limits_of(figures: Sequence[Figure], folder: Path) -> tuple[dict[str, str], list[str]]:
+def limits_of(figures: Sequence[SuiteMetric], folder: Path) -> tuple[dict[str, str], list[str]]:
     """Return the thresholds files of a session by their names, and what in ``folder`` is without an effect.
 
     Raises ConfigError: a file of the folder is a bench's, or is no YAML.
@@ -92,7 +92,7 @@ def _note(section: str, rule: Node, named: _Named) -> None:
         named.where.setdefault(test, rule.where())
 
 
-def _generated(figures: Sequence[Figure], named: _Named) -> str:
+def _generated(figures: Sequence[SuiteMetric], named: _Named) -> str:
     tests = list(dict.fromkeys([*(figure.test for figure in figures), *named.tests, _ABSENT]))
     parameter = {"default": tests[0], "choices": tests, "named": True}
     metrics = _metrics(figures, named)
@@ -132,10 +132,10 @@ def _days(text: str) -> str:
     return _DAY.sub(r"\1", text)
 
 
-def _metrics(figures: Sequence[Figure], named: _Named) -> dict[str, dict[str, object]]:
+def _metrics(figures: Sequence[SuiteMetric], named: _Named) -> dict[str, dict[str, object]]:
     ragged = is_ragged(figures)
     limited = {figure.name for figure in _limited(figures)} | named.by.get("limits", set())
-    groups: dict[str, list[Figure]] = {}
+    groups: dict[str, list[SuiteMetric]] = {}
     for figure in figures:
         groups.setdefault(figure.name, []).append(figure)
     found: dict[str, dict[str, object]] = {}
@@ -172,12 +172,12 @@ def _absent(name: str, direction: str, named: _Named) -> dict[str, object]:
     }
 
 
-def _limited(figures: Sequence[Figure]) -> list[Figure]:
+def _limited(figures: Sequence[SuiteMetric]) -> list[SuiteMetric]:
     """Return a figure of each metric and test whose call has a limit."""
     return list({(one.name, one.test): one for one in figures if one.limit is not None}.values())
 
 
-def _limit(figure: Figure) -> dict[str, object]:
+def _limit(figure: SuiteMetric) -> dict[str, object]:
     bound = "max" if figure.direction == "lower" else "min"
     return {
         "where": {"metric": figure.name, "case": {TEST: figure.test}},

@@ -10,7 +10,7 @@ from typing import Any
 from hil.base.errors import ExitCode
 from hil.model import Entry, Fault, NotRun, Role, RunRecord, Scalar, format_case_id
 from hil.suite.facts import BoardFact, OutcomeFact, SuiteSession
-from hil.suite.figures import Figure, by_bench, is_ragged, row_column
+from hil.suite.figures import SuiteMetric, by_bench, is_ragged, row_column
 from hil.suite.naming import bench_of_test, label_of_test
 
 RACK = "pytest"  # in records: the boards are those of the session
@@ -21,7 +21,7 @@ _RULER = hashlib.sha256(b"pytest").hexdigest()  # the tests measure, and what th
 
 def entries_of(
     session: SuiteSession,
-    figures: Sequence[Figure],
+    figures: Sequence[SuiteMetric],
     run_id: str,
     *,
     role: Role = "candidate",
@@ -37,7 +37,7 @@ def entries_of(
     outcomes = {test.test: test for test in session.tests}
     for bench, own in by_bench(figures).items():
         is_uneven = bench in ragged or is_ragged(own)
-        tests: dict[tuple[str, str], list[Figure]] = {}
+        tests: dict[tuple[str, str], list[SuiteMetric]] = {}
         for figure in own:
             tests.setdefault((figure.board.board, figure.node), []).append(figure)
         for (_, node), of_test in tests.items():
@@ -62,7 +62,7 @@ def target_of(board: BoardFact) -> str:
 
 
 def _record(
-    figures: Sequence[Figure],
+    figures: Sequence[SuiteMetric],
     outcome: OutcomeFact,
     session: SuiteSession,
     *,
@@ -89,7 +89,7 @@ def _record(
     )
 
 
-def _columns(figures: Sequence[Figure], *, ragged: bool) -> dict[str, tuple[int, ...]]:
+def _columns(figures: Sequence[SuiteMetric], *, ragged: bool) -> dict[str, tuple[int, ...]]:
     rows = max(len(figure.values) for figure in figures)
     columns: dict[str, tuple[int, ...]] = {}
     for figure in figures:

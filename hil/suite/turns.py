@@ -92,7 +92,7 @@ def _refused(status: int, argv: Sequence[str], log: Path) -> ConfigError | RigEr
 
 
 @dataclass
-class Turns:
+class SuiteTurns:
     """A comparison under way. ``builds`` are the folders of both builds, ``folder`` the project's limits."""
 
     command: SuiteCommand

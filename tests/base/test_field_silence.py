@@ -201,11 +201,13 @@ OTHERS = {
     "a file of limits, before or after its own reader": (
         "hil/cli/completion.py",
         "hil/thresholds/writing.py",
+        "hil/suite/limits.py",
     ),
     "a component's manifest, which ESP-IDF's component manager checks": (
         "hil/boards/firmware/product/project.py",
     ),
     "a compiler's, ESP-IDF's or a packet's own output": (
+        "fixtures/src/pytest_hil/duts.py",
         "hil/base/idf_project.py",
         "hil/boards/firmware/size.py",
         "hil/network/dissect/transport.py",

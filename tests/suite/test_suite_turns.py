@@ -20,7 +20,7 @@ from hil.gate import judge
 from hil.model import Comparison, NotRun, Verdict
 from hil.store import RunDirectory, read_judged_run, read_measured
 from hil.store.run_info import planned_boots
-from hil.suite.turns import SuiteCommand, Turns
+from hil.suite.turns import SuiteCommand, SuiteTurns
 from hil.thresholds import own_limits
 from tests.lab import ROOT
 from tests.suite.consoles import build_folder
@@ -87,10 +87,10 @@ def build(folder: Path, connect_ms: float) -> Path:
     return found
 
 
-def turns(suite: Path, candidate_ms: float, base_ms: float, *words: str) -> Turns:
+def turns(suite: Path, candidate_ms: float, base_ms: float, *words: str) -> SuiteTurns:
     command = SuiteCommand(str(suite / "pytest"), ("test_wifi.py", *words), suite)
     builds = {"candidate": build(suite / "new", candidate_ms), "base": build(suite / "old", base_ms)}
-    return Turns(command, builds, suite / "out", suite / "thresholds", "local", print)  # type: ignore[arg-type]
+    return SuiteTurns(command, builds, suite / "out", suite / "thresholds", "local", print)  # type: ignore[arg-type]
 
 
 def verdict_of(directory: RunDirectory) -> Verdict:

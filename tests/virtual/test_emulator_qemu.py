@@ -12,7 +12,7 @@ import pytest
 from hil.base.errors import ConfigError, RigError
 from hil.virtual.emulator import qemu_chips as chips
 from hil.virtual.emulator.process import how_it_ended
-from hil.virtual.emulator.qemu import FUNCTIONAL, SEALED, Machine, SealedRun, command_line
+from hil.virtual.emulator.qemu import FUNCTIONAL, SEALED, Machine, QemuSealedRun, command_line
 from hil.virtual.emulator.qemu import find as find_qemu
 from tests.virtual import stand_in_qemu
 
@@ -160,7 +160,7 @@ def test_a_sealed_run_leaves_the_flash_that_it_is_a_copy_of_alone(stand_in: Path
     flash = tmp_path / "flash"
     flash.write_bytes(b"\xff" * FLASH_BYTES)
     before = flash.stat().st_mtime_ns
-    run = SealedRun(find_qemu("esp32c3"), flash, tmp_path / "sealed", mac=MAC)
+    run = QemuSealedRun(find_qemu("esp32c3"), flash, tmp_path / "sealed", mac=MAC)
     try:
         deadline = time.monotonic() + TIMEOUT_S
         while b"hello" not in run.console.read_bytes():
@@ -179,7 +179,7 @@ def test_a_sealed_run_that_dies_says_what_qemu_said(stand_in: Path, tmp_path: Pa
     """A flash file of a size that no chip has: QEMU's own sentence is the rig's fault's."""
     flash = tmp_path / "flash"
     flash.write_bytes(b"\xff" * 1000)
-    run = SealedRun(find_qemu("esp32c3"), flash, tmp_path / "sealed", mac=MAC)
+    run = QemuSealedRun(find_qemu("esp32c3"), flash, tmp_path / "sealed", mac=MAC)
     run.process.wait(TIMEOUT_S)
     with pytest.raises(RigError, match=r"ended with status 1 and said: .*2, 4, 8, 16 MB") as caught:
         run.check()

@@ -81,9 +81,9 @@ class Qemu:
         """Start the chip. Raises RigError, OSError."""
         return QemuRun(self, start, hooks)
 
-    def seal(self, flash: Path, folder: Path, *, mac: bytes, extra: Sequence[str] = ()) -> SealedRun:
+    def seal(self, flash: Path, folder: Path, *, mac: bytes, extra: Sequence[str] = ()) -> QemuSealedRun:
         """Start a sealed run. Raises RigError."""
-        return SealedRun(self, flash, folder, mac=mac, extra=extra)
+        return QemuSealedRun(self, flash, folder, mac=mac, extra=extra)
 
 
 def install_command(chip_name: str) -> str:
@@ -252,7 +252,7 @@ def nic(board: EmulatedConfig) -> str:
     return f"{tap},model=open_eth,mac={board.mac_text}"
 
 
-class SealedRun:
+class QemuSealedRun:
     """A chip that boots from a copy of ``flash`` without network and without a word from outside.
 
     In ``folder`` are the copy (flash.bin), fresh eFuses (efuses.bin), what the chip says (``console``) and
