@@ -79,7 +79,7 @@ class Workshop:
         if leg.job in RACK_JOBS:
             return self._on_rack(leg)
         if leg.job == EMULATED_JOB:
-            words = ["cost", "--target", leg.target, "--firmware", str(self.bundle / "head"), "--no-report"]
+            words = ["cost", "--firmware", str(self.bundle / "head"), "--no-report"]
             return [*words, *self._compared_with(leg)]
         words = ["run", "--suite", leg.suite]
         if leg.job == "night":

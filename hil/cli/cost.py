@@ -44,14 +44,12 @@ from hil.virtual.emulator.drivers import COUNTING, find_counting
 
 SUITE = "sealed"
 UNIT = "instructions"
+(CHIP,) = COUNTING  # the one whose instructions an emulator counts
 
 
 @click.command("cost", short_help="Count instructions on an emulated chip: exact, and no board.")
-@click.option(
-    "--target", type=click.Choice(COUNTING), default=COUNTING[0], show_default=True, help="The chip."
-)
 @run_options("cost")
-def command(*, target: str, **given: Any) -> int:
+def command(**given: Any) -> int:
     """Measure the very image that a chip gets, in an emulator, without noise.
 
     Each case has a boot of its own from a fresh flash, without a word from outside, and is measured twice:
@@ -62,10 +60,10 @@ def command(*, target: str, **given: Any) -> int:
     options = RunOptions(**given)
     options.check()
     ended.begin(options.out, "hil cost")
-    emulator = find_counting(target)
+    emulator = find_counting(CHIP)
     limits = load_project(options.thresholds)
     cases = _cases(limits, options.suite)
-    images, not_compared = _images(Image(target), options.firmware, options.base)
+    images, not_compared = _images(Image(CHIP), options.firmware, options.base)
     no_base = read_failure(options.no_base_because) if options.no_base_because else None
     run_id, cores = new_run_id("cost"), os.cpu_count() or 1
     plan = SealedPlan(run_id, emulator, images, cases, options.out / run_id / "sealed", cores, not_compared)

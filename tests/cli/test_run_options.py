@@ -18,7 +18,7 @@ from hil.run.options import PREFIX, ROWS, Command, OptionRow, OptionRule, RunOpt
 
 COMMANDS = tuple(name for name in get_args(Command) if name != "pytest")
 _GROUP_OF = {"qualify": "rack"}
-_OWN = {("cost", "target"), ("run", "emulator")}  # whose chip counts; what makes a rack for one build
+_OWN = {("run", "emulator")}  # what makes a rack for one build
 _VALUES: dict[type, Any] = {bool: True, int: 3, float: 2.5, str: "word", Path: Path("folder")}
 PAIRS = [(row, rule, other) for row in ROWS for rule in row.option.rules for other in rule.others]
 BY_NAME = {row.name: row for row in ROWS}

@@ -209,14 +209,6 @@ def test_a_base_of_the_same_bytes_with_another_ruler_is_no_pass(tmp_path: Path) 
     assert "only what measures has changed (cost)" in entries(tmp_path, "not-run")[0]["reason"]
 
 
-def test_a_chip_that_counts_no_instructions_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """QEMU emulates an esp32, whose Xtensa has no counter: those that have one are named."""
-    assert cost(tmp_path, tmp_path, "--target", "esp32") == 2
-    assert "esp32c3" in capsys.readouterr().err
-
-
 def test_a_build_without_a_place_for_the_case_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
