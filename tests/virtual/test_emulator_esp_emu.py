@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 import signal
@@ -55,13 +56,15 @@ working = firmware.with_suffix(".working")
 working.write_bytes(content[: megabytes << 20].ljust(megabytes << 20, b"\\xff"))
 flash = NorFlash(working, megabytes << 20)  # in the process: the file is written at the end alone
 mac = Path(given.efuse).read_bytes()[0x18:0x1E][::-1]
-deaf = False
+ending = ""
 
 def save(*_):
-    if deaf:
+    if ending == "deaf":
         return
+    if ending == "full":
+        os._exit(1)
     if given.save_state:
-        firmware.write_bytes(flash.read(0, flash.size_bytes))
+        firmware.write_bytes(b"" if ending == "torn" else flash.read(0, flash.size_bytes))
     os._exit(0)
 
 signal.signal(signal.SIGINT, save)
@@ -89,8 +92,8 @@ for line in sys.stdin:
     if word == "keep":
         flash.erase(0x9000, 8)
         flash.program(0x9000, rest.encode())
-    elif word == "deaf":
-        deaf = True
+    elif word in ("deaf", "full", "torn"):
+        ending = word
     elif word == "die":
         sys.exit(f"thread 'main' panicked: {rest}")
     print("done", rest, flush=True)
@@ -290,19 +293,43 @@ def test_a_silent_chip_goes_on_where_it_stood(board: EspEmuProcess) -> None:
 
 
 @pytest.mark.slow
-def test_flash_that_is_not_saved_is_the_rigs_fault(tmp_path: Path) -> None:
-    """A process that has to be killed has kept nothing: the board does not go on with an older flash."""
+@pytest.mark.parametrize(
+    ("word", "why"),
+    [
+        ("deaf", "it was killed by signal 9"),
+        ("full", "it ended with status 1"),
+        ("torn", "its file is empty"),
+    ],
+)
+def test_flash_that_is_not_saved_is_the_rigs_fault(tmp_path: Path, word: str, why: str) -> None:
+    """A process that had to be killed, that failed, or that wrote nothing: the board does not go on with an
+    older flash."""
     board = EspEmuProcess(tmp_path / "e1").start()
     with console(board) as monitor:
         reset(monitor)
         tell(monitor, "keep one")
-        monitor.write("deaf")
+        monitor.write(word)
         monitor.expect("done")
         board.control.power("off")
     said = board.process.communicate(timeout=20)[1]
     assert board.process.returncode == 3
-    assert "esp-emu has not saved the flash of board b1, which is as at its last start" in said
-    assert "was killed by signal 9" in said
+    assert f"esp-emu has not saved the flash of board b1, which is as at its last start: {why}." in said
+
+
+def test_a_uart_that_does_not_listen_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With its port, rather than that esptool is left without a word."""
+    monkeypatch.setattr(esp_emu, "CONNECT_TIMEOUT_S", 0.1)
+
+    async def wait() -> str:
+        said: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        console = esp_emu.SocketConsole(None, esp_emu.free_port(None), lambda _data: True, said.set_result)
+        console.write(b"sync")
+        try:
+            return await asyncio.wait_for(said, 20)
+        finally:
+            console.close()
+
+    assert "esp-emu has not listened at port" in asyncio.run(wait())
 
 
 @pytest.mark.slow

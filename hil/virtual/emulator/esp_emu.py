@@ -19,7 +19,6 @@ import shlex
 import shutil
 import signal
 import socket
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,14 +43,13 @@ ABILITIES = Abilities(
 DOWNLOAD_STRAP = "0x02"  # of each chip; it is translated
 EFUSE_BYTES = 336
 MAC_AT = 0x18  # block 1, the last byte first; revisions that are all zero are the emulator's own
+_IN_ORDER = (0, 128 + signal.SIGINT)  # its status; the latter is a shell's word for Ctrl-C
 END_TIMEOUT_S = 1.5  # less than the rack gives a board to end
 CONNECT_TIMEOUT_S = 10.0
 CONNECT_GAP_S = 0.01
 _INSTALLED = Path(".local", "bin", PROGRAM)
 DIGESTS = PROJECT_RACK.with_name("esp-emu.sha256")  # as sha256sum writes it: of a release's archives
 RELEASES = "https://github.com/espressif/esp-emulator/releases"
-_PLATFORMS = {"linux": "{}-unknown-linux-gnu", "darwin": "{}-apple-darwin"}
-MACHINES = {"x86_64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 _ARCHIVE = re.compile(r"esp-emu-(\d+(?:\.\d+)+)-")
 _VERSION = re.compile(r"(\d+(?:\.\d+)+)\s*$")
 # a header of an image for 16 MB of flash, as much as a board has: the emulator sizes its own by the header
@@ -107,7 +105,7 @@ def find(chip_name: str) -> EspEmu:
 def install_command() -> str:
     """Return the command that installs it: an archive of its release, of the digest that the project pins."""
     pinned = DIGESTS.read_text(encoding="utf-8").split() if DIGESTS.is_file() else []
-    platform = f"{_PLATFORMS.get(sys.platform, '{}').format(MACHINES.get(os.uname().machine))}.tar.gz"
+    platform = f"{os.uname().machine}-unknown-linux-gnu.tar.gz"
     archive = next((name for name in pinned if name.endswith(platform)), "")
     found = _ARCHIVE.match(archive)
     if found is None:
@@ -158,8 +156,10 @@ class FlashCopy:
         self.path.write_bytes(content)
 
     def take_back(self) -> None:
-        """Give the board what the emulator saved. Raises OSError."""
+        """Give the board what the emulator saved. Raises OSError, ValueError: it saved nothing."""
         content = bytearray(self.path.read_bytes()[: self._flash.size_bytes])
+        if not content:
+            raise ValueError("its file is empty")
         if content[self._header] == self._given:
             content[self._header] = self._own
         self._flash.erase(0, len(content))
@@ -202,7 +202,7 @@ class EspEmuRun:
         netns = self._start.board.netns
         port = free_port(netns)
         self._launch(command_line(emulator, self._start, self._copy.path, port))
-        return SocketConsole(netns, port, self._output, self._hooks.log)
+        return SocketConsole(netns, port, self._output, self._hooks.ended)
 
     def _launch(self, argv: list[str], stdin: int = DEVNULL, stdout: int | None = None) -> None:
         with self._start.log.open("ab") as log:
@@ -249,11 +249,11 @@ class EspEmuRun:
         has_begun = self._has_spoken or bool(self._uart.drain())
         self._uart.close()
         try:
-            if status >= 0:
+            if status in _IN_ORDER:
                 self._copy.take_back()
-            elif has_begun or status != -signal.SIGINT:
+            elif has_begun:
                 raise self._not_saved(f"it {how_ended(status)}")
-        except OSError as error:
+        except (OSError, ValueError) as error:
             raise self._not_saved(str(error)) from error
         finally:
             self._copy.remove()
@@ -290,15 +290,15 @@ class SocketConsole:
     """The UART at a port where the emulator will listen; until then what is written waits."""
 
     def __init__(
-        self, netns: Path | None, port: int, on_output: Callable[[bytes], bool], log: Callable[[str], None]
+        self, netns: Path | None, port: int, on_output: Callable[[bytes], bool], fail: Callable[[str], None]
     ) -> None:
         self._on_output = on_output
         self._loop = asyncio.get_running_loop()
         self._waiting = bytearray()
         self._socket: socket.socket | None = None
-        self._connecting = self._loop.create_task(self._connect(netns, port, log))
+        self._connecting = self._loop.create_task(self._connect(netns, port, fail))
 
-    async def _connect(self, netns: Path | None, port: int, log: Callable[[str], None]) -> None:
+    async def _connect(self, netns: Path | None, port: int, fail: Callable[[str], None]) -> None:
         deadline = self._loop.time() + CONNECT_TIMEOUT_S
         while self._loop.time() < deadline:
             with _network(netns):
@@ -314,7 +314,7 @@ class SocketConsole:
             self.resume()
             self.write(b"")
             return
-        log(f"{NAME} does not listen at port {port}")
+        fail(f"{NAME} has not listened at port {port}, its UART, for {CONNECT_TIMEOUT_S:g} s")
 
     def write(self, data: bytes) -> None:
         self._waiting += data
