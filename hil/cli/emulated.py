@@ -11,7 +11,7 @@ from hil.base.errors import ConfigError
 from hil.base.paths import TOOL_RACKS
 from hil.boards.firmware.build_folder import flasher_args, option
 from hil.boards.rack import load_rack
-from hil.run.options import RunOptions
+from hil.run.options import DEFAULT_RACK, RunOptions
 from hil.virtual.emulator.drivers import driver_of
 
 _MAC = "02:00:00:77:03:01"
@@ -32,8 +32,13 @@ def in_emulator(options: RunOptions, emulator: str) -> RunOptions:
 
     The network is part of the rack's name, so that each has a history of its own.
 
-    Raises ConfigError: no build is given, or the emulator lacks its chip.
+    Raises ConfigError: a rack is given, too, or no build is; or the emulator lacks its chip.
     """
+    if options.rack != DEFAULT_RACK:
+        raise ConfigError(
+            f"--emulator with --rack {options.rack}: it makes a rack of its own.",
+            next_step="leave one of them out; a rack file names its emulators by itself.",
+        )
     if options.firmware is None:
         raise ConfigError(
             "--emulator without --firmware: it makes a board of the build's chip.",

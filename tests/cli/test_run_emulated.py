@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,12 @@ def test_a_products_build_is_flashed_measured_and_compared_in_turns(tmp_path: Pa
     assert all(one["environment"]["emulation"] == emulation for one in records)
     verdict = json.loads((project / "out/latest/verdicts.json").read_text())
     assert "the time of an emulated chip is no chip's" in json.dumps(verdict)
+
+
+def test_a_rack_beside_an_emulator_is_refused(tmp_path: Path) -> None:
+    """Neither is passed over."""
+    with pytest.raises(ConfigError, match=r"--emulator with --rack lab\.yaml"):
+        in_emulator(replace(options(tmp_path, "esp32c3"), rack=Path("lab.yaml")), "qemu")
 
 
 def test_an_emulator_needs_a_build(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
