@@ -13,7 +13,7 @@ from hil.base.errors import ConfigError
 from hil.base.project import product_here
 from hil.model import Comparison, Entry, Looks, NotRun, Role, RunRecord
 from hil.suite.facts import BoardFact, SuiteSession
-from hil.suite.figures import SuiteMetric, by_bench, figures_of, is_ragged
+from hil.suite.figures import SuiteMetric, figures_of
 from hil.suite.limits import limits_of
 from hil.suite.records import RACK, entries_of, target_of
 
@@ -61,7 +61,7 @@ def entries_of_turns(run_id: str, turns: Sequence[Turn]) -> list[Entry]:
 
     A test that fails on the base alone is one that the gate has no base for.
     """
-    ragged = {bench for bench, own in by_bench(_figures(turns)).items() if is_ragged(own)}
+    every = _figures(turns)
     return [
         entry
         for number, turn in enumerate(turns)
@@ -72,7 +72,7 @@ def entries_of_turns(run_id: str, turns: Sequence[Turn]) -> list[Entry]:
             role=turn.role,
             boot_index=number,
             product=product_here(),
-            ragged=ragged,
+            every=every,
         )
         if turn.role == "candidate" or not isinstance(entry, NotRun)
     ]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hil.base.errors import ExitCode
@@ -27,21 +27,23 @@ def entries_of(
     role: Role = "candidate",
     boot_index: int = 0,
     product: str = "",
-    ragged: Collection[str] = (),
+    every: Sequence[SuiteMetric] = (),
 ) -> Iterator[Entry]:
     """Yield the records of a session, which is one boot; what failed, and that it was cut off.
 
-    ``ragged`` names benches of which other sessions have tests whose metrics differ in their number.
+    ``every`` are the metrics of all sessions of the run, where there are several: their records have the same
+    columns.
     """
     common: dict[str, Any] = {"run_id": run_id, "role": role, "boot_index": boot_index, "product": product}
     outcomes = {test.test: test for test in session.tests}
+    ragged_benches = {bench for bench, own in by_bench(every or figures).items() if is_ragged(own)}
     for bench, own in by_bench(figures).items():
-        is_uneven = bench in ragged or is_ragged(own)
+        ragged = bench in ragged_benches
         tests: dict[tuple[str, str], list[SuiteMetric]] = {}
         for figure in own:
             tests.setdefault((figure.board.board, figure.node), []).append(figure)
         for (_, node), of_test in tests.items():
-            yield _record(of_test, outcomes[node], session, ragged=is_uneven, common=common)
+            yield _record(of_test, outcomes[node], session, ragged=ragged, common=common)
     for test in session.tests:
         if test.outcome == "failed":
             for board in test.boards:

@@ -66,6 +66,8 @@ def test_the_unit_is_the_last_part_of_a_name() -> None:
         (0.0125, "ratio", "1.25 %"),
         (1536, "bytes", "1,536 B"),
         (30, "mbps", "30 Mbit/s"),
+        (3.25, "value", "3.25"),
+        (0.00123, "value", "0.00123"),
     ],
 )
 def test_a_value_is_written_in_the_unit_that_reads_best(value: float, unit: str, expected: str) -> None:

@@ -39,7 +39,7 @@ def console(lines: Sequence[str]) -> Iterator[str]:
         os.close(slave)
 
 
-def build_folder(folder: Path) -> Path:
+def build_folder(folder: Path, image: bytes = b"the image") -> Path:
     """Make what pytest-embedded's app and hil look at of a build: description, flasher's arguments, image."""
     build = folder / "build"
     build.mkdir(parents=True)
@@ -52,5 +52,5 @@ def build_folder(folder: Path) -> Path:
         '"flash_settings": {"flash_mode": "dio", "flash_size": "2MB", "flash_freq": "40m"}, '
         '"extra_esptool_args": {"chip": "esp32c3"}}'
     )
-    (build / "app.bin").write_bytes(b"the image")
+    (build / "app.bin").write_bytes(image)
     return build

@@ -135,6 +135,15 @@ def test_without_hil_a_suite_is_as_it_was(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+def test_an_image_of_the_host_is_of_a_virtual_board(tmp_path: Path) -> None:
+    """hil's virtual boards speak esptool's protocol and look like a chip on a port: their image says it."""
+    build = build_folder(tmp_path, bytes(24 + 8 + 256) + b"VELF" + bytes(8))
+    with console(CONSOLE) as port:
+        ways = ("--embedded-services", "serial", "--port", port, "--build-dir", build, "-k", "connect")
+        found = facts(tmp_path, *ways)
+    assert {(one.board.board, one.board.kind) for one in found.values} == {("board-123456", "virtual")}
+
+
 TWO = """
 import pytest
 

@@ -13,14 +13,16 @@ import pytest
 
 from hil.base.errors import ConfigError
 from hil.gate import judge
-from hil.model import Fault, NotRun, RunRecord, Verdict
+from hil.model import ComparedSeries, Comparison, Entry, Fault, NotRun, Role, RunRecord, Verdict
 from hil.store import read_measured
 from hil.store.run_info import planned_boots
 from hil.suite.facts import Fact, read_sessions
 from hil.suite.figures import figures_of
+from hil.suite.limits import limits_of
 from hil.suite.naming import bench_of_test, label_of_test, named
+from hil.suite.records import entries_of
 from hil.suite.taking import Taken, take
-from hil.thresholds import own_limits, project_files
+from hil.thresholds import load, own_limits, project_files
 from tests.lab import ROOT
 
 NODE = "tests/test_wifi.py::test_connect"
@@ -158,6 +160,39 @@ def test_the_projects_limit_wins(tmp_path: Path) -> None:
     assert not [path for path in project_files(tmp_path / "thresholds") if path.name == "wifi.yaml"], (
         "no bench"
     )
+
+
+def test_sessions_in_turns_find_what_grew(tmp_path: Path) -> None:
+    """The sessions of two firmwares, as boots of one run: 30 % more is a regression, a repetition is none."""
+
+    def compared(factor: float) -> ComparedSeries:
+        figures, sessions = [], []
+        for boot in range(12):
+            number = 100.0 * (1 + boot % 5 / 200) * (factor if boot % 2 else 1.0)
+            image = ("a" if boot % 2 else "b") * 64
+            path = write(tmp_path, {**BOARD, "image_sha256": image}, value("connect_ms", number), passed())
+            (session,) = read_sessions([path])
+            sessions.append(session)
+            figures.append(figures_of(session))
+        every = [figure for own in figures for figure in own]
+        entries: list[Entry] = [
+            Comparison(
+                "r", "pytest", "esp32", "esp32", ("esp32-123456",), "base", "a" * 64, "b" * 64, ((6, 6),)
+            )
+        ]
+        for boot, (session, own) in enumerate(zip(sessions, figures, strict=True)):
+            role: Role = "candidate" if boot % 2 else "base"
+            entries += entries_of(session, own, "r", role=role, boot_index=boot, every=every)
+        texts, _ = limits_of(every, tmp_path)
+        (tmp_path / "wifi.yaml").write_text(texts["wifi.yaml"], encoding="utf-8")
+        (found,) = judge(entries, {"wifi": load("wifi", tmp_path)}).compared
+        (tmp_path / "wifi.yaml").unlink()
+        return found
+
+    worse = compared(1.3)
+    assert (worse.outcome, worse.blocking) == ("regressed", True)
+    assert worse.change == pytest.approx(0.3, abs=0.02)
+    assert compared(1.0).outcome != "regressed"
 
 
 def test_a_limit_without_each_needs_its_samples(tmp_path: Path) -> None:

@@ -243,6 +243,7 @@ def test_a_suppression_holds_for_its_board_alone(tmp_path: Path) -> None:
         ("abs_max_ms: 25", "abs_max_bytes: 25", ":18: 'abs_max_bytes' does not fit 'latency_p95_us'"),
         ("abs_max_ms: 25", "abs_max_bytes: none", ":18: 'abs_max_bytes' does not fit 'latency_p95_us'"),
         ("abs_max_ms: 25", "abs_max_ms: nothing", ":18: 'abs_max_ms' in limit 1 is the text 'nothing'"),
+        ("abs_max_ms: 25", "abs_max_ms: 25\n    each: true", ":19: 'latency_p95_us' is a p95"),
         ("abs_max_ms: 25", "abs_min_ms: 25", ":18: 'abs_min_ms' does not fit 'latency_p95_us', where lower"),
         ("    abs_max_ms: 25\n", "", ":17: a limit has one value, as in 'abs_max_us: …'; it has none"),
         ("    why: a round trip\n", "", ":17: limit 1 has no 'why', which is required"),
@@ -365,6 +366,15 @@ def test_a_metric_keeps_its_name_and_meaning() -> None:
     lines = (Path(__file__).parent / "metrics.txt").read_text().splitlines()
     read = thresholds.load_all(THRESHOLDS_ROOT).items()
     assert set(lines) <= {words_of(stem, metric) for stem, bench in read for metric in bench.metrics.values()}
+
+
+def test_a_metric_may_be_for_several_values_of_a_parameter(tmp_path: Path) -> None:
+    """``case`` holds a value or a list of them; a value that the parameter has not is refused."""
+    text = EXAMPLE.replace("statistic: p95,", "statistic: p95, case: {core: [none, 1]},")
+    metric = load(tmp_path, text).metrics["latency_p95_us"]
+    assert [metric.applies_to({"core": core}) for core in ("none", "0", "1")] == [True, False, True]
+    with pytest.raises(ConfigError, match="parameter 'core' is 2"):
+        load(tmp_path, text.replace("[none, 1]", "[none, 2]"))
 
 
 def test_a_list_of_statistics_is_a_metric_each(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ VERSIONS: Mapping[str, Sequence[str]] = {
         "pytest-xdist",
     ),
 }
-LINES = ["MAC: 24:0a:c4:12:34:56", "I (200) wifi: start", "I (612) net: got ip after 412 ms"]
+LINES = ["Chip is ESP32", "MAC: 24:0a:c4:12:34:56", "I (200) wifi: start", "I (612) net: got ip after 412 ms"]
 EMULATOR = "#!/bin/sh\nwhile :; do\n" + "".join(f"echo '{line}'\n" for line in LINES) + "sleep 0.1\ndone\n"
 SUITE = """
 def test_connect(dut, metric):

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 PAGE = ROOT / "docs" / "start" / "your-suite.md"
 CONSOLE = [
-    "MAC: 24:0a:c4:12:34:56", "I (200) wifi: start", "I (612) net: got ip after 412 ms",
+    "Chip is ESP32", "MAC: 24:0a:c4:12:34:56", "I (200) wifi: start", "I (612) net: got ip after 412 ms",
     "app.c:12:test_queue:PASS", "-----------------------", "1 Tests 0 Failures 0 Ignored", "OK",
 ]  # fmt: skip
 PIPX = """\
