@@ -20,7 +20,7 @@ from hil.base.yamlfile import Node, loads, read_text
 from hil.suite.figures import SuiteMetric, by_bench, is_ragged, row_column
 from hil.suite.naming import Naming
 from hil.suite.records import TEST
-from hil.thresholds.loader import CALLS, FOLDER, SCHEMA_VERSION, is_of_suite
+from hil.thresholds.loader import CALLS, FOLDER, SCHEMA_VERSION, is_of_suite, read
 
 _RULES = ("limits", "compare", "advice", "suppressions")
 _ABSENT = "(not in this session)"
@@ -40,7 +40,7 @@ class _Named:
 def limits_of(figures: Sequence[SuiteMetric], folder: Path) -> tuple[dict[str, str], list[str]]:
     """Return the thresholds files of a session by their names, and what in ``folder`` is without an effect.
 
-    Raises ConfigError: a file of the folder is a bench's, or is no YAML.
+    Raises ConfigError: a file of the folder is a bench's, or anything is wrong in it.
     """
     texts, notes = {}, []
     for bench, own in by_bench(figures).items():
@@ -52,6 +52,7 @@ def limits_of(figures: Sequence[SuiteMetric], folder: Path) -> tuple[dict[str, s
             if name not in metrics | tests:
                 notes.append(f"{line} is about {name}, which no test of this session measured.")
         texts[path.name] = text + _generated(own, named)
+        read(texts[path.name], bench)  # before there is a run of it
     return texts, notes
 
 

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from hil.base.paths import PROJECT_ROOT
 from hil.base.project import product_here
@@ -20,6 +23,7 @@ from hil.suite.records import RACK, entries_of, target_of
 from hil.thresholds.loader import FOLDER
 
 SUITE = "pytest"
+_SESSION = re.compile(r"(\d{8}T\d{6}Z)-([0-9a-f]{4,})")  # as the plugin names it
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ def take(session: SuiteSession, out: Path, thresholds: Path, trigger: Trigger) -
     Raises ConfigError as figures_of() and limits_of() do, RigError where the disk does not take it.
     """
     figures = figures_of(session)
-    run_id = new_run_id(SUITE)
+    run_id = _run_id(session.session.session)
     entries = list(entries_of(session, figures, run_id, product=product_here()))
     if not entries:
         return None
@@ -51,6 +55,12 @@ def take(session: SuiteSession, out: Path, thresholds: Path, trigger: Trigger) -
     return Taken(directory, notes)
 
 
+def _run_id(session: str) -> str:
+    """Return the run's name, of the session's time: a session is taken once."""
+    found = _SESSION.fullmatch(session)
+    return f"{found[1]}-{SUITE}-{found[2]}" if found else new_run_id(SUITE)
+
+
 def describe_session(
     session: SuiteSession, entries: Sequence[Entry], run_id: str, trigger: Trigger
 ) -> RunInfo:
@@ -60,7 +70,7 @@ def describe_session(
     for entry in entries:
         if isinstance(entry, RunRecord):
             plan.setdefault(entry.board, {})[entry.case_id] = 1
-    return describe_run(
+    info = describe_run(
         repository=PROJECT_ROOT,
         run_id=run_id,
         rack=RACK,
@@ -70,6 +80,7 @@ def describe_session(
         plan=plan,
         firmware=images_of(session.boards),
     )
+    return msgspec.structs.replace(info, started_utc=session.session.started_utc)
 
 
 def images_of(boards: Sequence[BoardFact]) -> dict[str, ImageInfo]:

@@ -47,6 +47,11 @@ def load(stem: str, root: Path, *, today: datetime.date | None = None) -> Thresh
     return _parse(read_text(path, label=label), stem, label, day)
 
 
+def read(text: str, stem: str, *, today: datetime.date | None = None) -> Thresholds:
+    """Read the content of a file ``thresholds/<stem>.yaml``. Raises ConfigError as load() does."""
+    return _parse(text, stem, f"{FOLDER}/{stem}.yaml", today or datetime.datetime.now(tz=datetime.UTC).date())
+
+
 # A run's limits are asked for before it and, from the copies that it keeps, by each of its reports: equal
 # texts are parsed once, which takes half a second. The size is that of a report of a dozen runs of as many
 # days. What it returns is frozen.
@@ -62,7 +67,12 @@ def load_all(root: Path, *, today: datetime.date | None = None) -> dict[str, Thr
 
 
 def is_of_suite(path: Path) -> bool:
-    """Say whether a thresholds file is of a pytest suite, whose metrics are those that its tests call."""
+    """Say whether a thresholds file is of a pytest suite, whose metrics are those that its tests call.
+
+    A file with the name of one of hil's benches is that bench's, also where its metrics are missing.
+    """
+    if (TOOL_THRESHOLDS / path.name).is_file():
+        return False
     return not _METRICS.search(path.read_text(encoding="utf-8", errors="replace"))
 
 
@@ -100,8 +110,8 @@ def own_limits(run: StoredRun) -> dict[str, Thresholds]:
 
 def own_limits_of(run: StoredRun, bench: str) -> Thresholds:
     """Return the thresholds of one of the benches in ``run.limits``. Raises ConfigError as load() does."""
-    label = f"{FOLDER}/{bench}.yaml"
-    return _parse(decode(run.limits[bench], label=label), bench, label, run.info.day)
+    text = decode(run.limits[bench], label=f"{FOLDER}/{bench}.yaml")
+    return read(text, bench, today=run.info.day)
 
 
 class _Reader:

@@ -34,6 +34,10 @@ from hil.network.dissect.segments import MqttPorts, read_segments
 from hil.probe.probe_file import read_probe
 from hil.reports.studies.loader import PUBLISHED, load_study, study_files
 from hil.run.plan.selection import select_cases
+from hil.suite.facts import BoardFact
+from hil.suite.figures import Figure
+from hil.suite.limits import limits_of
+from hil.suite.naming import named
 from hil.thresholds import load, load_all
 from hil.virtual import noise
 from hil.virtual.air import profile
@@ -93,6 +97,13 @@ def probe(folder: Path) -> object:
 def limits(folder: Path) -> object:
     added(TOOL_THRESHOLDS / "echo.yaml", "limts: []", folder)
     return load("echo", folder)
+
+
+def suite_limits(folder: Path) -> object:
+    write(folder / "wifi.yaml", "schema: 1\nbench: wifi\nlimts: []\n")
+    board = BoardFact(board="b", kind="physical", target="esp32")
+    naming = named("connect_ms", "", "test_wifi.py")
+    return limits_of([Figure(board, "test_wifi.py::test_it", naming, (1,), "lower", None, "")], folder)
 
 
 def references(folder: Path) -> object:
@@ -187,6 +198,7 @@ WRITTEN_BY_USERS: dict[str, list[tuple[str, Read]]] = {
     "hil/boards/firmware/product/kconfig.py": [("sdkconfig.defaults:2: 'CONFG_B=y' is no option", options)],
     "hil/boards/firmware/partition_table.py": [("has 7 fields", partitions)],
     "hil/history/importing.py": [("nota_bene", imported)],
+    "hil/suite/limits.py": [("limts", suite_limits)],
     "hil/network/dissect/segments.py": [("0x7e", capture), ("topic alias 9", capture)],
 }
 

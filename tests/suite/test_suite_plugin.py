@@ -27,6 +27,8 @@ CONSOLE = [
 ]  # fmt: skip
 PROJECT = 'schema = 1\nproduct = "node"\n[firmware]\nfolder = "."\ntargets = ["esp32"]\n'
 SUITE = """
+import pytest
+
 def test_connect(dut, metric):
     dut.expect("wifi: start")
     metric("connect_ms", int(dut.expect(r"got ip after (\\d+) ms").group(1)), limit=800)
@@ -44,7 +46,17 @@ def test_fails(dut, metric):
     metric("lost_count", 3)
     assert 1 + 1 == 3
 
-def test_host(metric):
+@pytest.fixture
+def last(log_metric):
+    yield
+    log_metric("closing_ms", 7)
+
+@pytest.fixture(scope="session", autouse=True)
+def after_all(log_metric):
+    yield
+    log_metric("whole_ms", 8)
+
+def test_host(metric, last):
     for value in (1.5, 2.5):
         metric("ratio", value, unit="percent", direction="higher")
 """
@@ -101,6 +113,8 @@ def test_the_values_of_a_suite_are_kept_as_it_calls_them(embedded: SuiteSession)
         ("metric", "lost_count", 3.0),
         ("metric", "ratio", 1.5),
         ("metric", "ratio", 2.5),
+        ("log_metric", "closing_ms", 7.0),
+        ("log_metric", "whole_ms", 8.0),
     }
     (connect,) = [one.fact for one in embedded.values if one.fact.name == "connect_ms"]
     assert connect.limit == 800
@@ -128,10 +142,21 @@ def test_a_board_is_what_its_dut_tells(embedded: SuiteSession) -> None:
 def test_without_hil_a_suite_is_as_it_was(tmp_path: Path) -> None:
     """No file, no line, no program: metric hands its value to the JUnit report alone."""
     with console(CONSOLE) as port:
-        done = session(tmp_path, "--embedded-services", "serial", "--port", port, "--junit-xml", "j.xml")
+        done = session(
+            tmp_path,
+            "--embedded-services",
+            "serial",
+            "--port",
+            port,
+            "--junit-xml",
+            "j.xml",
+            "--metric-path",
+            "m.txt",
+        )
     assert done.returncode == 1, done.stdout  # test_fails
     assert "hil:" not in done.stdout
     assert '<property name="connect_ms" value="412"' in (tmp_path / "j.xml").read_text()
+    assert "connect_ms 412\n" in (tmp_path / "m.txt").read_text(), "once"
     assert not (tmp_path / "out").exists()
 
 

@@ -26,7 +26,12 @@ from hil.thresholds import load, own_limits, project_files
 from tests.lab import ROOT
 
 NODE = "tests/test_wifi.py::test_connect"
-SESSION = {"fact": "session", "schema": 1, "session": "s1", "started_utc": "2026-11-29T10:00:00Z"}
+SESSION = {
+    "fact": "session",
+    "schema": 1,
+    "session": "20261129T100000Z-0a1b",
+    "started_utc": "2026-11-29T10:00:00Z",
+}
 BOARD = {"fact": "board", "board": "esp32-123456", "kind": "physical", "target": "esp32"}
 END = {"fact": "end", "exit_status": 0}
 
@@ -211,6 +216,15 @@ def test_a_file_of_a_bench_is_none_of_a_suite(tmp_path: Path) -> None:
         taken(tmp_path, value("connect_ms", 412), passed())
 
 
+def test_a_session_is_taken_once(tmp_path: Path) -> None:
+    """Its run has the session's time and name, whenever it is taken; a second time it is refused."""
+    found = taken(tmp_path, value("connect_ms", 412), passed())
+    assert found.directory.run_id == "20261129T100000Z-pytest-0a1b"
+    assert found.directory.read_info().started_utc == "2026-11-29T10:00:00Z"
+    with pytest.raises(ConfigError, match="there is a run of this name already"):
+        taken(tmp_path, value("connect_ms", 412), passed())
+
+
 def test_what_failed_does_not_count(tmp_path: Path) -> None:
     """Values of a failed test are no measurement, and the run is incomplete; so it is where it was killed."""
     failed = {**passed(), "outcome": "failed", "said": "assert 1 == 2"}
@@ -219,7 +233,8 @@ def test_what_failed_does_not_count(tmp_path: Path) -> None:
     assert isinstance(entry, NotRun)
     assert "assert 1 == 2" in entry.reason
     assert verdict_of(found).exit_code == 4
-    killed = taken(tmp_path, value("connect_ms", 412, limit=800), passed(), end=False)
+    (tmp_path / "killed").mkdir()
+    killed = taken(tmp_path / "killed", value("connect_ms", 412, limit=800), passed(), end=False)
     assert [type(one) for one in killed.directory.read().entries] == [RunRecord, Fault]
     assert verdict_of(killed).exit_code == 3
 
