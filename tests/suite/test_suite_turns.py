@@ -46,7 +46,7 @@ def dut(request, tmp_path, embedded_services):
     log = tmp_path / "dut.log"
     flashed = pathlib.Path("flashed")
     is_there = flashed.exists() and flashed.read_text() == str(build)
-    log.write_text("" if is_there else "MAC: 24:0a:c4:12:34:56\\n")
+    log.write_text("" if is_there else "Chip is ESP32\\nMAC: 24:0a:c4:12:34:56\\n")
     flashed.write_text(str(build))
     return Part(target="esp32", serial=Part(port="/dev/ttyUSB0"), logfile=str(log), testsuite=None,
                 app=Part(binary_path=str(build), target="esp32"))

@@ -27,7 +27,11 @@ boards:
       network: {{type: {network}}}}}
 """
 # what pytest-embedded calls a target; the variables that a user may set
-NOT_A_DRIVER = {"fixtures/entry.py": '"qemu"', "hil/base/unread.py": "HIL_QEMU_"}
+NOT_A_DRIVER = {
+    "fixtures/entry.py": '"qemu"',
+    "fixtures/src/pytest_hil/duts.py": '"qemu"',  # pytest-embedded's services
+    "hil/base/unread.py": "HIL_QEMU_",
+}
 
 
 def rack(folder: Path, target: str, emulator: str, network: str = "openeth") -> Path:
