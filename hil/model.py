@@ -32,6 +32,7 @@ Product = Annotated[str, Meta(pattern=PRODUCT_PATTERN, max_length=LONGEST_PRODUC
 KINDS: tuple[Kind, ...] = ("physical", "emulated", "virtual")
 UNREAL: tuple[Kind, ...] = ("emulated", "virtual")  # those that are no silicon, but processes of their rack
 IMPORTED: Literal["imported"] = "imported"  # kind, trigger and rack of figures that nobody measured here
+SUITE_RACK = "pytest"  # of what a team's own pytest suite measured
 
 
 def format_case_id(bench: str, parameters: Mapping[str, Scalar]) -> str:

@@ -9,6 +9,7 @@ recorded there stays there. Working in a checkout of the tool, both are that che
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -23,6 +24,7 @@ INIT_FILES = _DATA / "init"  # what `hil init` writes
 CHECKOUT = IMPORT_ROOT if (_DATA / "firmware").is_symlink() else None  # None: installed from a wheel
 
 PROJECT_FILE = "hil.toml"
+_METRICS = re.compile(r"^metrics:", re.MULTILINE)
 
 
 def find_project(start: Path, checkout: Path | None = CHECKOUT) -> Path:
@@ -50,6 +52,16 @@ PROJECT_ROOT = find_project(_here())
 _OWN = PROJECT_ROOT if PROJECT_ROOT == CHECKOUT else PROJECT_ROOT / "hil"
 PROJECT_THRESHOLDS = _OWN / "thresholds"
 PROJECT_RACK = _OWN / "rack.yaml"
+
+
+def is_of_suite(thresholds: Path) -> bool:
+    """Say whether a thresholds file is of a pytest suite, whose metrics are those that its tests call.
+
+    A file with the name of one of hil's benches is that bench's, also where its metrics are missing.
+    """
+    if (TOOL_THRESHOLDS / thresholds.name).is_file():
+        return False
+    return not _METRICS.search(thresholds.read_text(encoding="utf-8", errors="replace"))
 
 
 def own_benches() -> Path | None:

@@ -11,7 +11,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from hil.base.paths import CHECKOUT, PROJECT_ROOT, PROJECT_THRESHOLDS, TOOL_THRESHOLDS, own_benches
+from hil.base.paths import (
+    CHECKOUT,
+    PROJECT_ROOT,
+    PROJECT_THRESHOLDS,
+    TOOL_THRESHOLDS,
+    is_of_suite,
+    own_benches,
+)
 from hil.base.yamlvalue import did_you_mean
 
 # what hil, its workflows and its actions read
@@ -68,11 +75,17 @@ def _thresholds(folder: Path, benches: set[str]) -> Iterator[str]:
     for path in _in(folder):
         if path.suffix != _SUFFIX:
             yield f"{_name(path)}; call it {path.stem}{_SUFFIX}."
-        elif path.stem not in benches:
+        elif path.stem not in benches and not (is_of_suite(path) and _has_test(path.stem)):
             yield f"{_name(path)}, as no bench is called {path.stem!r}{did_you_mean(path.stem, benches)}"
     for path in _in(folder / _REFERENCE.parent):
         if path.name != _REFERENCE.name:
             yield f"{_name(path)}; call it {_REFERENCE.name}."
+
+
+def _has_test(stem: str) -> bool:
+    """Say whether a suite has the test file of a name, wherever that is in the project."""
+    names = (f"test_{stem}.py", f"pytest_{stem}.py", f"{stem}_test.py")
+    return any(next(PROJECT_ROOT.rglob(name), None) for name in names)
 
 
 def _stem(path: Path) -> str:

@@ -11,11 +11,11 @@ import msgspec
 
 from hil.base.errors import ConfigError
 from hil.base.project import product_here
-from hil.model import Comparison, Entry, Looks, NotRun, Role, RunRecord
+from hil.model import SUITE_RACK, Comparison, Entry, Looks, NotRun, Role, RunRecord
 from hil.suite.facts import BoardFact, SuiteSession
 from hil.suite.figures import SuiteMetric, figures_of
 from hil.suite.limits import limits_of
-from hil.suite.records import RACK, entries_of, target_of
+from hil.suite.records import entries_of, target_of
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def comparisons_of(run_id: str, turns: Sequence[Turn], looks: Looks) -> list[Com
     return [
         Comparison(
             run_id=run_id,
-            rack=RACK,
+            rack=SUITE_RACK,
             image=target if number == 0 else f"{target}#{number + 1}",
             target=target,
             boards=tuple(boards),

@@ -15,12 +15,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hil.base.errors import ConfigError
+from hil.base.paths import is_of_suite
 from hil.base.units import QuantityError, unit_of
 from hil.base.yamlfile import Node, loads, read_text
 from hil.suite.figures import SuiteMetric, by_bench, is_ragged, row_column
 from hil.suite.naming import Naming
 from hil.suite.records import TEST
-from hil.thresholds.loader import CALLS, FOLDER, SCHEMA_VERSION, is_of_suite, read
+from hil.thresholds.loader import CALLS, FOLDER, SCHEMA_VERSION, read
 
 _RULES = ("limits", "compare", "advice", "suppressions")
 _ABSENT = "(not in this session)"

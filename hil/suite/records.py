@@ -8,12 +8,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hil.base.errors import ExitCode
-from hil.model import Entry, Fault, NotRun, Role, RunRecord, Scalar, format_case_id
+from hil.model import SUITE_RACK, Entry, Fault, NotRun, Role, RunRecord, Scalar, format_case_id
 from hil.suite.facts import BoardFact, OutcomeFact, SuiteSession
 from hil.suite.figures import SuiteMetric, by_bench, is_ragged, row_column
 from hil.suite.naming import bench_of_test, label_of_test
 
-RACK = "pytest"  # in records: the boards are those of the session
 TEST = "test"  # the one parameter of a suite's case
 NO_IMAGE = "0" * 64
 _RULER = hashlib.sha256(b"pytest").hexdigest()  # the tests measure, and what they do is theirs
@@ -73,7 +72,7 @@ def _record(
 ) -> RunRecord:
     first, board = figures[0], figures[0].board
     return RunRecord(
-        rack=RACK,
+        rack=SUITE_RACK,
         board=board.board,
         target=target_of(board),
         kind=board.kind,

@@ -12,14 +12,14 @@ import msgspec
 
 from hil.base.paths import PROJECT_ROOT
 from hil.base.project import product_here
-from hil.model import Entry, RunRecord
+from hil.model import SUITE_RACK, Entry, RunRecord
 from hil.store import RunDirectory
 from hil.store.files import replace_file
 from hil.store.run_info import ImageInfo, RunBoard, RunInfo, Trigger, describe_run, new_run_id
 from hil.suite.facts import BoardFact, SuiteSession
 from hil.suite.figures import figures_of
 from hil.suite.limits import limits_of
-from hil.suite.records import RACK, entries_of, target_of
+from hil.suite.records import entries_of, target_of
 from hil.thresholds.loader import FOLDER
 
 SUITE = "pytest"
@@ -73,7 +73,7 @@ def describe_session(
     info = describe_run(
         repository=PROJECT_ROOT,
         run_id=run_id,
-        rack=RACK,
+        rack=SUITE_RACK,
         suite=SUITE,
         trigger=trigger,
         boards=tuple(RunBoard(id=one.board, target=target_of(one), kind=one.kind) for one in boards.values()),

@@ -10,12 +10,11 @@ from __future__ import annotations
 import datetime
 import functools
 import itertools
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from hil.base.paths import TOOL_THRESHOLDS
+from hil.base.paths import TOOL_THRESHOLDS, is_of_suite
 from hil.base.yamlfile import Node, decode, loads, read_text
 from hil.model import KINDS, Case, Scalar
 from hil.store import StoredRun
@@ -27,7 +26,6 @@ from hil.thresholds.types import PEERS, Parameter, Thresholds
 SCHEMA_VERSION = 1
 FOLDER = "thresholds"
 CALLS = "calls"  # what a pytest suite's own calls say: hil.suite.limits writes it behind the file's rules
-_METRICS = re.compile(r"^metrics:", re.MULTILINE)
 
 
 def load(stem: str, root: Path, *, today: datetime.date | None = None) -> Thresholds:
@@ -64,16 +62,6 @@ def load_all(root: Path, *, today: datetime.date | None = None) -> dict[str, Thr
     """Read every thresholds file of the folder, by bench. Raises ConfigError as load() does."""
     files = sorted(root.glob("*.yaml"))
     return {path.stem: load(path.stem, root, today=today) for path in files}
-
-
-def is_of_suite(path: Path) -> bool:
-    """Say whether a thresholds file is of a pytest suite, whose metrics are those that its tests call.
-
-    A file with the name of one of hil's benches is that bench's, also where its metrics are missing.
-    """
-    if (TOOL_THRESHOLDS / path.name).is_file():
-        return False
-    return not _METRICS.search(path.read_text(encoding="utf-8", errors="replace"))
 
 
 def project_files(folder: Path) -> list[Path]:

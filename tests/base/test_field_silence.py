@@ -35,7 +35,7 @@ from hil.probe.probe_file import read_probe
 from hil.reports.studies.loader import PUBLISHED, load_study, study_files
 from hil.run.plan.selection import select_cases
 from hil.suite.facts import BoardFact
-from hil.suite.figures import Figure
+from hil.suite.figures import SuiteMetric
 from hil.suite.limits import limits_of
 from hil.suite.naming import named
 from hil.thresholds import load, load_all
@@ -103,7 +103,7 @@ def suite_limits(folder: Path) -> object:
     write(folder / "wifi.yaml", "schema: 1\nbench: wifi\nlimts: []\n")
     board = BoardFact(board="b", kind="physical", target="esp32")
     naming = named("connect_ms", "", "test_wifi.py")
-    return limits_of([Figure(board, "test_wifi.py::test_it", naming, (1,), "lower", None, "")], folder)
+    return limits_of([SuiteMetric(board, "test_wifi.py::test_it", naming, (1,), "lower", None, "")], folder)
 
 
 def references(folder: Path) -> object:
@@ -213,7 +213,6 @@ OTHERS = {
     "a file of limits, before or after its own reader": (
         "hil/cli/completion.py",
         "hil/thresholds/writing.py",
-        "hil/suite/limits.py",
     ),
     "a component's manifest, which ESP-IDF's component manager checks": (
         "hil/boards/firmware/product/project.py",
@@ -384,8 +383,9 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_sound_project_has_nothing_unread(own: Path) -> None:
-    """What belongs there is not named."""
-    assert own.is_dir()
+    """What belongs there is not named, nor are the limits of a pytest suite's file."""
+    write(own / "thresholds" / "wifi.yaml", "schema: 1\nbench: wifi\nlimits: []\n")
+    write(own.parent / "app" / "tests" / "test_wifi.py", "")
     assert not list(unread.unread({}))
 
 

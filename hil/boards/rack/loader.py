@@ -29,7 +29,7 @@ from hil.boards.rack.power import Power, read_hub, read_power
 from hil.boards.serial_url import by_fast_client, port_at
 from hil.boards.serial_url import problem_of as problem_of_port
 from hil.boards.serial_url.usb import PATH, UsbPort, from_url
-from hil.model import IMPORTED, KINDS, UNREAL, Kind
+from hil.model import IMPORTED, KINDS, SUITE_RACK, UNREAL, Kind
 
 DEFAULT_BAUD = 921600
 
@@ -257,7 +257,7 @@ def _name(node: Node, key: str) -> str:
 
 def _rack_name(root: Node) -> str:
     name = _name(root, "name")
-    if name == IMPORTED:
+    if name in (IMPORTED, SUITE_RACK):
         raise root.error("name", f"{name!r} is where `hil import` puts figures; name the rack otherwise.")
     return name
 
