@@ -33,7 +33,6 @@ class SessionFact(_Fact, frozen=True, tag="session"):
     session: Name
     started_utc: str
     worker: str = ""
-    argv: tuple[str, ...] = ()
     versions: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
@@ -89,7 +88,7 @@ _DECODER = msgspec.json.Decoder(Fact)
 
 @dataclass(frozen=True)
 class SuiteValue:
-    """A value, the board that it was measured on, and whether its image was another one by then."""
+    """A value, and the board that it was measured on with the image of then."""
 
     fact: MetricFact
     board: BoardFact

@@ -84,13 +84,11 @@ def describe_session(
 
 
 def images_of(boards: Sequence[BoardFact]) -> dict[str, ImageInfo]:
-    """Return the images of a session by their names: target, and what their files are called."""
+    """Return the images of a session by their names, which are of target and file."""
+    first = {board.image_sha256: board for board in reversed(boards) if board.image_sha256}
     found: dict[str, ImageInfo] = {}
-    for board in boards:
-        if board.image_sha256:
-            name = f"{target_of(board)}-{Path(board.image).stem}"
-            number = sum(other.partition("#")[0] == name for other in found)
-            if all(info.sha256 != board.image_sha256 for info in found.values()):
-                info = ImageInfo(sha256=board.image_sha256, idf_version=board.idf_version)
-                found[f"{name}#{number + 1}" if number else name] = info
+    for sha256, board in sorted(first.items()):
+        name = f"{target_of(board)}-{Path(board.image).stem}"
+        key = f"{name}-{sha256[:8]}" if name in found else name
+        found[key] = ImageInfo(sha256=sha256, idf_version=board.idf_version)
     return found

@@ -26,6 +26,7 @@ from hil.thresholds import load, own_limits, project_files
 from tests.lab import ROOT
 
 NODE = "tests/test_wifi.py::test_connect"
+OTHER_TEST = "tests/test_wifi.py::test_join"
 SESSION = {
     "fact": "session",
     "schema": 1,
@@ -214,6 +215,23 @@ def test_a_file_of_a_bench_is_none_of_a_suite(tmp_path: Path) -> None:
     (tmp_path / "thresholds" / "wifi.yaml").write_text("schema: 1\nbench: wifi\nmetrics: {}\n")
     with pytest.raises(ConfigError, match=r"it is of a bench.*rename"):
         taken(tmp_path, value("connect_ms", 412), passed())
+
+
+def test_each_image_of_a_session_is_named_once(tmp_path: Path) -> None:
+    """By target and file; two of one name, as of an app that was built again meanwhile, by their digests."""
+    first, second = (
+        {**BOARD, "image": "build/app.bin", "image_sha256": digit * 64, "idf_version": "v5.5"}
+        for digit in "ab"
+    )
+    found = taken(
+        tmp_path, first, value("a_ms", 1), second, value("b_ms", 1, OTHER_TEST), passed(), passed(OTHER_TEST)
+    )
+    images = found.directory.read_info().firmware
+    assert {name: info.sha256[0] for name, info in images.items()} == {
+        "esp32-app": "a",
+        "esp32-app-bbbbbbbb": "b",
+    }
+    assert [record.firmware_sha256[0] for record in found.directory.read().records] == ["a", "b"]
 
 
 def test_a_session_is_taken_once(tmp_path: Path) -> None:
