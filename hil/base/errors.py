@@ -122,21 +122,23 @@ def want_of(error: BaseException) -> RigError | None:
     number = error.errno if isinstance(error, OSError) else None
     if number in (errno.EMFILE, errno.ENFILE):
         return RigError(
-            "this host lets hil open no more files.",
-            next_step="raise the limit (ulimit -n 1024), then do it again.",
+            "hil has reached this host's limit of open files.",
+            next_step="raise the limit (ulimit -n 1024), then run again.",
         )
     if number in (errno.ENOSPC, errno.EDQUOT):
-        return RigError("no space is left for what hil writes.", next_step="free some, then do it again.")
+        return RigError(
+            "no space is left on the disk that hil writes to.", next_step="free some space, then run again."
+        )
     if isinstance(error, OSError) and error.filename and number in (errno.EROFS, errno.EACCES):
         return RigError(
             f"{error.filename}: {error.strerror}.",
-            next_step="give this user access to it, or work in a folder of yours.",
+            next_step="give this user access to it, or work in a folder of your own.",
         )
     loading = isinstance(error, ImportError) and _NO_MEMORY.search(str(error))
     if isinstance(error, MemoryError) or number == errno.ENOMEM or loading:
         return RigError(
-            "this host has no more memory for hil.",
-            next_step="free some, or raise the limit (ulimit -v), then do it again.",
+            "hil ran out of memory on this host.",
+            next_step="free memory or raise the limit (ulimit -v), then run again.",
         )
     return None
 

@@ -43,14 +43,14 @@ def read_flash_command(table: object, where: str) -> FlashCommand | None:
     if table is None:
         return None
     if not isinstance(table, dict):
-        raise ConfigError(f"{where}: [flash] holds a text command and a number timeout_s.")
+        raise ConfigError(f"{where}: [flash] must be a table with command (text) and timeout_s (a number).")
     for key in table.keys() - set(_KEYS):
         raise ConfigError(f"{where}: unknown key flash.{key}{did_you_mean(key, _KEYS)}")
     command, timeout_s = table.get("command"), table.get("timeout_s", TIMEOUT_S)
     if isinstance(timeout_s, bool) or not isinstance(timeout_s, int | float) or not 0 < timeout_s <= 3600:
         raise ConfigError(
-            f"{where}: flash.timeout_s is {timeout_s!r}; seconds from 0 to 3600 are expected.",
-            next_step=f"leave it out for {TIMEOUT_S:g} s.",
+            f"{where}: flash.timeout_s is {timeout_s!r}; expected 0 to 3600 seconds.",
+            next_step=f"leave it out for the default, {TIMEOUT_S:g} s.",
         )
     words = _split(command, where)
     for word in _WORD.findall(" ".join(words)):
@@ -62,9 +62,9 @@ def read_flash_command(table: object, where: str) -> FlashCommand | None:
     for word in _NEEDED:
         if f"{{{word}}}" not in str(command):
             raise ConfigError(
-                f"{where}: flash.command does not say {{{word}}}: {command!r}.",
-                next_step="name both, so that it writes what is measured to the board that is meant: "
-                'command = "idf.py -B {build} -p {port} encrypted-flash".',
+                f"{where}: flash.command lacks {{{word}}}: {command!r}.",
+                next_step="name both, so that the measured build goes to the right board: command = "
+                '"idf.py -B {build} -p {port} encrypted-flash".',
             )
     return FlashCommand(tuple(words), float(timeout_s))
 
@@ -78,7 +78,7 @@ def _split(command: object, where: str) -> list[str]:
         ) from error
     if not words:
         raise ConfigError(
-            f"{where}: flash.command is {command!r}; a command is expected.",
-            next_step='such as command = "idf.py -B {build} -p {port} encrypted-flash".',
+            f"{where}: flash.command is {command!r}; expected a command.",
+            next_step='write, for example, command = "idf.py -B {build} -p {port} encrypted-flash".',
         )
     return words

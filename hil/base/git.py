@@ -78,7 +78,8 @@ def try_git(
         raise ConfigError("git is not installed.", next_step="sudo apt-get install git") from error
     except OSError as error:
         raise ConfigError(
-            f"git cannot be started: {error.strerror}.", next_step="look at what `command -v git` names."
+            f"git cannot be started: {error.strerror}.",
+            next_step="check the program that `command -v git` names.",
         ) from error
     except subprocess.TimeoutExpired as error:
         raise ConfigError(

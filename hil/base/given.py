@@ -54,7 +54,7 @@ def read_given(table: object, where: str) -> Given:
     nvs = table.get("nvs", {}) if isinstance(table, dict) else None
     console = table.get("console", []) if isinstance(table, dict) else None
     if not isinstance(table, dict) or not isinstance(nvs, dict) or not isinstance(console, list):
-        raise ConfigError(f"{where}: [given] holds a table nvs, a list console and a name mdns.")
+        raise ConfigError(f"{where}: [given] may hold nvs (a table), console (a list) and mdns (a name).")
     for key in table.keys() - set(_KEYS):
         raise ConfigError(f"{where}: unknown key given.{key}{did_you_mean(key, _KEYS)}")
     mdns = _read_mdns(table.get("mdns", ""), where)
@@ -62,11 +62,11 @@ def read_given(table: object, where: str) -> Given:
         if not NVS_KEY.fullmatch(key) or not isinstance(value, str | int) or isinstance(value, bool):
             raise ConfigError(
                 f"{where}: given.nvs has {key!r} = {value!r}.",
-                next_step='write "namespace.key" = "text", or "namespace.key:u32" = a number '
-                "(i32 unless said); each name has 15 characters at most.",
+                next_step='write "namespace.key" = "text", or "namespace.key:u32" = a number (i32 by '
+                "default); a name has 15 characters at most.",
             )
     if not all(isinstance(line, str) for line in console):
-        raise ConfigError(f"{where}: given.console is {console!r}; a list of texts is expected.")
+        raise ConfigError(f"{where}: given.console is {console!r}; expected a list of texts.")
     for text in (*nvs.values(), *console):
         for word in _WORD.findall(str(text)):
             if word not in WORDS:
@@ -80,7 +80,7 @@ def read_given(table: object, where: str) -> Given:
 def _read_mdns(name: object, where: str) -> str:
     if not isinstance(name, str) or (name and not MDNS_NAME.fullmatch(name)):
         raise ConfigError(
-            f"{where}: given.mdns is {name!r}; a name of letters, digits and hyphens is expected.",
+            f"{where}: given.mdns is {name!r}; expected a name of letters, digits and hyphens.",
             next_step='write it without .local, as in mdns = "rack-broker".',
         )
     return name

@@ -90,7 +90,7 @@ def read_cmake(
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             raise ConfigError(
-                f"{folder / 'CMakeLists.txt'} did not end within {CMAKE_TIMEOUT_S} s in cmake."
+                f"cmake did not end within {CMAKE_TIMEOUT_S} s on {folder / 'CMakeLists.txt'}."
             ) from None
         if done.returncode:
             raise RefusedSourcesError(cmake_error(done.stderr, folder.resolve()))
@@ -102,7 +102,7 @@ def read_cmake(
 
 def no_project(folder: Path, missing: str) -> RefusedSourcesError:
     return RefusedSourcesError(
-        f"{folder} is no ESP-IDF project: it lacks {missing}.",
+        f"{folder} is not an ESP-IDF project: it lacks {missing}.",
         next_step="name the folder of a project, as for idf.py -C.",
     )
 

@@ -64,7 +64,7 @@ def output_of(argv: Sequence[str], timeout_s: float) -> str:
     try:
         done = run_group(argv, timeout_s)
     except FileNotFoundError as error:
-        raise RigError(f"there is no program {argv[0]!r}.", next_step="install it.") from error
+        raise RigError(f"the program {argv[0]!r} was not found.", next_step="install it.") from error
     except OSError as error:
         raise RigError(
             f"{argv[0]!r} could not be started: {error.strerror}.",
@@ -72,14 +72,14 @@ def output_of(argv: Sequence[str], timeout_s: float) -> str:
         ) from error
     except subprocess.TimeoutExpired as error:
         raise RigError(
-            f"'{command}' did not end within {timeout_s:g} s; it was ended, with all that it had started.",
+            f"'{command}' did not end within {timeout_s:g} s; it was ended, with all its child processes.",
             next_step="run it by hand.",
         ) from error
     if done.returncode:
         lines = (done.stderr or done.stdout).strip().splitlines()
         raise RigError(
             f"'{command}' ended with status {done.returncode}: {lines[-1] if lines else 'no message'}.",
-            next_step="run it by hand; look at its permissions.",
+            next_step="run it by hand; check its permissions.",
         )
     return done.stdout
 

@@ -51,7 +51,7 @@ def require_memory() -> None:
     except (OSError, MemoryError) as error:
         raise RigError(
             f"this process may not reserve {ADDRESS_SPACE_BYTES >> 20} MiB: {error}. Nothing was measured.",
-            next_step="lift the limit (ulimit -v), or free memory.",
+            next_step="raise the limit (ulimit -v), or free memory.",
         ) from error
 
 
@@ -65,7 +65,7 @@ def require_descriptors() -> None:
     if most < FEWEST_DESCRIPTORS:
         raise RigError(
             f"this process may open {most} files, a run needs {FEWEST_DESCRIPTORS}. Nothing was measured.",
-            next_step=f"lift the limit (ulimit -n {DESCRIPTORS}; LimitNOFILE of a service).",
+            next_step=f"raise the limit (ulimit -n {DESCRIPTORS}; LimitNOFILE of a service).",
         )
     if soft != resource.RLIM_INFINITY and soft < most:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
@@ -88,5 +88,5 @@ def require_home() -> None:
 
 def _homeless(what: str) -> RigError:
     return RigError(
-        f"{what}. Nothing was measured.", next_step="set HOME to a folder of this user's (sudo -H does)."
+        f"{what}. Nothing was measured.", next_step="set HOME to a folder that this user owns (sudo -H does)."
     )

@@ -76,9 +76,9 @@ def check_product(name: str, where: str) -> str:
     """Return the name of a product; "" is that of figures without one. Raises ConfigError."""
     if name and not (re.fullmatch(PRODUCT_PATTERN, name) and len(name) <= LONGEST_PRODUCT):
         raise ConfigError(
-            f"{where}: {name!r} is no name of a product.",
-            next_step=f"a-z, 0-9 and single - between them, {LONGEST_PRODUCT} characters at most, as "
-            'product = "sensor-node".',
+            f"{where}: {name!r} is not a valid product name.",
+            next_step=f"use a-z, 0-9 and single hyphens between them, {LONGEST_PRODUCT} characters at "
+            'most, as in product = "sensor-node".',
         )
     return name
 
@@ -95,8 +95,8 @@ def product_of(project: Project) -> str:
     name = re.sub(r"[^a-z0-9]+", "-", said.lower()).strip("-")
     if not name or len(name) > LONGEST_PRODUCT:
         raise ConfigError(
-            f"{project.firmware / 'CMakeLists.txt'}: its project({said}) gives the product no name.",
-            next_step=f'say it in {project.root / PROJECT_FILE}: product = "sensor-node", of '
+            f"{project.firmware / 'CMakeLists.txt'}: project({said}) is not usable as a product name.",
+            next_step=f'set it in {project.root / PROJECT_FILE}: product = "sensor-node", '
             f"{LONGEST_PRODUCT} characters at most.",
         )
     return name
@@ -157,21 +157,20 @@ def read_project(root: Path) -> Project:
         or not all(isinstance(t, str) for t in targets)
     ):
         raise ConfigError(
-            f"{path}: firmware.folder is {folder!r} and firmware.targets is {targets!r}; "
-            "a text and a list of texts are expected.",
-            next_step='such as folder = "." and targets = ["esp32"].',
+            f"{path}: firmware.folder is {folder!r} and firmware.targets is {targets!r}; expected "
+            "a text and a list of texts.",
+            next_step='write, for example, folder = "." and targets = ["esp32"].',
         )
     for target in targets:
         if target not in CHIPS:
             raise ConfigError(
-                f"{path}: firmware.targets has {target!r}, which is no chip that hil knows"
-                f"{did_you_mean(target, CHIPS)}",
+                f"{path}: firmware.targets has the unknown chip {target!r}{did_you_mean(target, CHIPS)}",
                 next_step=f"chips: {', '.join(CHIPS)}.",
             )
     if not is_idf_project(root / folder):
         raise ConfigError(
-            f"{path}: firmware.folder is {folder!r}, and {root / folder} is no ESP-IDF project.",
-            next_step="name the folder in which idf.py builds.",
+            f"{path}: firmware.folder is {folder!r}, but {root / folder} is not an ESP-IDF project.",
+            next_step="name the folder where idf.py builds.",
         )
     return Project(
         root,
@@ -190,7 +189,7 @@ def _table(path: Path, content: dict[str, Any]) -> dict[str, Any]:
     firmware = content.get("firmware", {})
     if content.get("schema") != SCHEMA or not isinstance(firmware, dict):
         raise ConfigError(
-            f"{path}: schema is {content.get('schema')!r}; {SCHEMA} is expected, and a table [firmware].",
+            f"{path}: schema is {content.get('schema')!r}; expected {SCHEMA}, and a table [firmware].",
             next_step="write schema = 1, or use the hil that wrote the file.",
         )
     known = {"firmware": _FIRMWARE_KEYS, "product": _PRODUCT_KEYS, "keep": _KEEP_KEYS}
@@ -205,7 +204,7 @@ def _table(path: Path, content: dict[str, Any]) -> dict[str, Any]:
         names = [f"{name}.{key}" for name, keys in known.items() for key in sorted(keys)]
         raise ConfigError(
             f"{path}: unknown key {unknown[0]!r}.",
-            next_step=f"known are schema, product, strict, given, flash, {', '.join(names)}.",
+            next_step=f"known keys: schema, product, strict, given, flash, {', '.join(names)}.",
         )
     return firmware
 
@@ -216,7 +215,8 @@ def _product(path: Path, content: dict[str, Any]) -> str | None:
     name = said.get("name") if isinstance(said, dict) else said
     if name is not None and not isinstance(name, str):
         raise ConfigError(
-            f"{path}: product is {name!r}; a text is expected.", next_step='such as product = "sensor-node".'
+            f"{path}: product is {name!r}; expected a text.",
+            next_step='write, for example, product = "sensor-node".',
         )
     return None if name is None else check_product(name, f"{path}: product")
 
@@ -225,8 +225,8 @@ def _strict(path: Path, content: dict[str, Any]) -> bool | None:
     strict = content.get("strict")
     if strict is not None and not isinstance(strict, bool):
         raise ConfigError(
-            f"{path}: strict is {strict!r}; true or false is expected.",
-            next_step="strict = true fails where a chip would, strict = false says so on the console.",
+            f"{path}: strict is {strict!r}; expected true or false.",
+            next_step="strict = true fails where a chip would; strict = false prints it on the console.",
         )
     return strict
 
@@ -237,8 +237,8 @@ def _keep(path: Path, content: dict[str, Any]) -> Keep:
     days, history = keep.get("captures_days"), keep.get("history", "")
     if ("captures_days" in keep and (type(days) is not int or days < 1)) or not isinstance(history, str):
         raise ConfigError(
-            f"{path}: keep.captures_days is {days!r} and keep.history is {history!r}; a number of days and "
-            "a folder are expected.",
-            next_step='such as captures_days = 14 and history = "../boot-values", below [keep].',
+            f"{path}: keep.captures_days is {days!r} and keep.history is {history!r}; expected a "
+            "number of days and a folder.",
+            next_step='write below [keep], for example, captures_days = 14 and history = "../boot-values".',
         )
     return Keep(days, (path.parent / Path(history).expanduser()).resolve() if history else None)

@@ -34,6 +34,6 @@ def read_at_most(path: Path, most_bytes: int) -> bytes:
 def too_large(path: Path, most_bytes: int) -> ConfigError:
     """Return the error for a file that has more than may be read of it."""
     return ConfigError(
-        f"{path}: it is larger than {most_bytes >> 20} MiB, which is the most that is read of such a file.",
+        f"{path}: larger than {most_bytes >> 20} MiB, the limit for such a file.",
         next_step="check that it is the right file.",
     )

@@ -82,7 +82,7 @@ def _lines(text: str, path: str) -> list[tuple[str, str]]:
         elif line.strip() and not line.lstrip().startswith("#"):
             raise ConfigError(
                 f"{path}:{number}: the line is not NAME=VALUE.",  # which it may hold: it is not quoted
-                next_step="write it so, without export, or put # before it.",
+                next_step="write NAME=VALUE without export, or start the line with #.",
             )
     return found
 
@@ -93,8 +93,8 @@ def read_variable(node: Node, key: str) -> str:
     if name and not _VARIABLE.fullmatch(name):
         raise node.error(
             key,
-            f"{key} is not a valid name of an environment variable: letters, digits and '_'.",
-            next_step="write the variable's name; the password itself belongs into no rack file.",
+            f"{key} is not the name of an environment variable (letters, digits and '_').",
+            next_step="write the variable's name; keep the password itself out of rack files.",
         )
     return name
 

@@ -290,7 +290,7 @@ def loads(text: str, *, label: str) -> Node:
     """Read YAML from ``text``; ``label`` names it in error sentences. Raises ConfigError as load() does."""
     if len(text) > MOST_CHARACTERS:
         raise ConfigError(
-            f"{label}: {len(text):,} characters, and a file of settings has at most {MOST_CHARACTERS:,}.",
+            f"{label}: {len(text):,} characters; a settings file may have {MOST_CHARACTERS:,}.",
             next_step="check that it is the right file, or split it.",
         )
     documents = _compose(text, label)
@@ -298,7 +298,7 @@ def loads(text: str, *, label: str) -> Node:
         raise ConfigError(f"{label}:1: the file is empty.", next_step="fill it in, or delete it.")
     if len(documents) > 1:
         line = documents[1].start_mark.line + 1
-        raise ConfigError(f"{label}:{line}: a second YAML document.", next_step="keep one document a file.")
+        raise ConfigError(f"{label}:{line}: second YAML document.", next_step="keep one document per file.")
     return Node(Value(label, documents[0], "the file"))
 
 
@@ -342,7 +342,7 @@ def _compose(text: str, label: str) -> tuple[YamlNode, ...]:
         raise _unreadable(error, text, label) from error
     except RecursionError as error:
         raise ConfigError(
-            f"{label}: it is nested deeper than any file of settings is.",
+            f"{label}: nested too deeply for a settings file.",
             next_step="check that it is the right file.",
         ) from error
 
@@ -362,8 +362,8 @@ def _unreadable(error: YAMLError, text: str, label: str) -> ConfigError:
         return ConfigError(f"{label}: not YAML: {' '.join(str(error).split())}.")
     line = text.count("\n", 0, found.start()) + 1
     return ConfigError(
-        f"{label}:{line}: the character U+{ord(found[0]):04X}, which no YAML file has.",
-        next_step="write the line anew; zeros are what a power cut leaves of a file.",
+        f"{label}:{line}: character U+{ord(found[0]):04X} is not allowed in YAML.",
+        next_step="rewrite the line; zeros are what a power cut leaves behind.",
     )
 
 

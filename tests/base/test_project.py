@@ -41,7 +41,7 @@ def test_a_project_has_the_product_that_it_names(
 @pytest.mark.parametrize("name", ["Sensor", "sensor_node", "-a", "a-", "a--b", "a/b", "a:b", " ", "a" * 33])
 def test_a_name_that_no_series_can_have_is_refused(tmp_path: Path, name: str) -> None:
     """a-z, 0-9 and single -, 32 at most: the sentence has the file, the name and one that is right."""
-    with pytest.raises(ConfigError, match=r"hil\.toml: product: .* is no name of a product.*sensor-node"):
+    with pytest.raises(ConfigError, match=r"hil\.toml: product: .* is not a valid product name.*sensor-node"):
         read_project(project(tmp_path, f'product = "{name}"'))
     assert check_product("a" * 32, "here") == "a" * 32
 
@@ -50,7 +50,7 @@ def test_a_name_that_no_series_can_have_is_refused(tmp_path: Path, name: str) ->
 def test_a_project_that_names_nothing_is_asked_for_a_name(tmp_path: Path, cmake: str) -> None:
     """No name is made up: the sentence names the CMakeLists.txt, and where to say it."""
     found = read_project(project(tmp_path, cmake=cmake))
-    with pytest.raises(ConfigError, match=r"CMakeLists\.txt: its project\(.*\) gives .*hil\.toml: product"):
+    with pytest.raises(ConfigError, match=r"CMakeLists\.txt: project\(.*\) is not usable .*hil\.toml: product"):
         product_of(found)
 
 
@@ -78,7 +78,7 @@ def test_strict_is_said_or_left_to_the_program(tmp_path: Path, keys: str, strict
         ("product = 1", "", "product is 1"),
         ("", '[product]\nnames = "x"\n', "'product.names'"),
         ("keep = 3", "", "a number of days"),
-        ('strict = "yes"', "", "strict is 'yes'; true or false"),
+        ('strict = "yes"', "", "strict is 'yes'; expected true or false"),
         ("", "[keep]\ncaptures_days = 0\n", "keep.captures_days is 0"),
         ("", '[keep]\ncaptures_days = "14"\n', "keep.captures_days is '14'"),
         ("", "[keep]\nhistory = 1\n", "keep.history is 1"),
@@ -98,6 +98,6 @@ def test_a_project_has_the_command_that_flashes_it(tmp_path: Path) -> None:
     command = read_project(project(tmp_path, tables=table)).flash
     assert command
     assert (command.words[0], command.timeout_s) == ("idf.py", 60.0)
-    with pytest.raises(ConfigError, match=r"hil\.toml: flash\.command does not say \{build\}"):
+    with pytest.raises(ConfigError, match=r"hil\.toml: flash\.command lacks \{build\}"):
         read_project(project(tmp_path, tables='[flash]\ncommand = "idf.py -p {port} flash"\n'))
     assert read_project(project(tmp_path)).flash is None

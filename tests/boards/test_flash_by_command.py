@@ -216,14 +216,14 @@ def test_a_signed_image_has_its_digest_before_its_signature(builds: dict[str, Pa
 @pytest.mark.parametrize(
     ("table", "words"),
     [
-        ({"command": "idf.py -p {port} flash"}, "does not say {build}"),
-        ({"command": "idf.py -B {build} flash"}, "does not say {port}"),
+        ({"command": "idf.py -p {port} flash"}, "lacks {build}"),
+        ({"command": "idf.py -B {build} flash"}, "lacks {port}"),
         ({"command": "x {port} {build} {bord}"}, "{bord}, which no board has"),
         ({"command": 'x "{port} {build}'}, "No closing quotation"),
-        ({"command": ["x"]}, "a command is expected"),
+        ({"command": ["x"]}, "expected a command"),
         ({"comand": "x {port} {build}"}, "unknown key flash.comand; did you mean 'command'"),
         ({"command": "x {port} {build}", "timeout_s": 0}, "flash.timeout_s is 0"),
-        ("x {port} {build}", "[flash] holds a text command"),
+        ("x {port} {build}", "[flash] must be a table"),
     ],
 )
 def test_a_wrong_table_is_refused_with_a_sentence(table: object, words: str) -> None:

@@ -236,7 +236,7 @@ def test_a_command_that_hangs_is_ended_with_its_children(
     late = tmp_path / "late"
     command = f"sh -c 'sh -c \"echo $$ > {late}; sleep 600; : {{action}}\" & wait'"
     hanging = replace(board, power=Power("command", Command(command, 1.0)))
-    with pytest.raises(RigError, match="did not end within 1 s; it was ended, with all that it had started"):
+    with pytest.raises(RigError, match="did not end within 1 s; it was ended, with all its child processes"):
         switch_power(hanging, "off", virtual=no_virtual_board)
     child = int(late.read_text())
     wait_until(lambda: not is_alive(child), "the end of the command's child")

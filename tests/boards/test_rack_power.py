@@ -59,5 +59,5 @@ def test_a_command_that_fails_is_a_sentence(tmp_path: Path, text: str, mode: int
 
 def test_a_program_that_is_not_there(tmp_path: Path) -> None:
     """It is named, and so is the line of the rack file that names it."""
-    with pytest.raises(RigError, match=r"rack.yaml:7: .*there is no program '.*/nothing'"):
+    with pytest.raises(RigError, match=r"rack.yaml:7: .*the program '.*/nothing'"):
         switch(board_switched_by(f"{tmp_path}/nothing {{action}}"))

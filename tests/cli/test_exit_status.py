@@ -163,7 +163,7 @@ def test_a_folder_that_is_not_ours_is_named(
     ("error", "sentence"),
     [
         ("KeyError('none left')", "internal error: KeyError('none left'). `hil --debug …` shows where."),
-        ("MemoryError('none left')", "this host has no more memory for hil."),
+        ("MemoryError('none left')", "hil ran out of memory on this host."),
     ],
 )
 def test_a_crash_within_a_session_is_one_sentence(

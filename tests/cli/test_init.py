@@ -204,10 +204,10 @@ def test_the_firmware_is_found_by_its_cmakelists(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("schema = 1\n[firmware\n", "hil.toml"),
-        ("schema = 2\n", "schema is 2; 1 is expected"),
+        ("schema = 2\n", "schema is 2; expected 1"),
         ('schema = 1\n[firmware]\nfolder = "."\ntargets = ["esp32"]\nfolders = 1\n', "'firmware.folders'"),
         ('schema = 1\n[firmware]\nfolder = "."\n', "firmware.targets is None"),
-        ('schema = 1\n[firmware]\nfolder = "src"\ntargets = []\n', "src is no ESP-IDF project"),
+        ('schema = 1\n[firmware]\nfolder = "src"\ntargets = []\n', "src is not an ESP-IDF project"),
     ],
 )
 def test_a_wrong_project_file_is_named(tmp_path: Path, text: str, said: str) -> None:

@@ -220,4 +220,4 @@ def test_a_project_gives_its_figures_its_product(tmp_path: Path) -> None:
     (tmp_path / "hil.toml").write_text(f'product = "Node"\n{toml}')
     second = done()
     assert second.returncode == 2
-    assert "hil.toml: product: 'Node' is no name of a product" in second.stderr
+    assert "hil.toml: product: 'Node' is not a valid product name" in second.stderr

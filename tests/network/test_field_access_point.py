@@ -87,7 +87,7 @@ def test_a_password_in_the_place_of_a_variables_name_is_not_shown(tmp_path: Path
     text = RACK.replace("POINT", point)
     path.write_text(text.replace("/dev/ttyUSB0", f"/dev/ttyUSB0, {power}") if key == "password_env" else text)
     with pytest.raises(
-        ConfigError, match=rf"rack.yaml:\d: {key} is not a valid name of an environment variable"
+        ConfigError, match=rf"rack.yaml:\d: {key} is not the name of an environment variable"
     ) as caught:
         load_rack(path)
     assert word not in str(caught.value)

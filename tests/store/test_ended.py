@@ -57,8 +57,8 @@ def test_an_error_is_left_with_its_owner(
     assert found.words == words
 
 
-NO_MEMORY = "this host has no more memory for hil"
-NO_SPACE = "no space is left for what hil writes"
+NO_MEMORY = "hil ran out of memory on this host"
+NO_SPACE = "no space is left on the disk that hil writes to"
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,11 @@ NO_SPACE = "no space is left for what hil writes"
         (MemoryError(), NO_MEMORY, "ulimit -v"),
         (OSError(errno.ENOMEM, "Cannot allocate memory"), NO_MEMORY, "ulimit -v"),
         (ImportError("libx.so: failed to map segment from it"), NO_MEMORY, "ulimit -v"),
-        (OSError(errno.EMFILE, "Too many open files"), "this host lets hil open no more files", "ulimit -n"),
+        (
+            OSError(errno.EMFILE, "Too many open files"),
+            "hil has reached this host's limit of open files",
+            "ulimit -n",
+        ),
         (OSError(errno.ENOSPC, "No space left on device"), NO_SPACE, "free some"),
         (OSError(errno.EDQUOT, "Quota exceeded"), NO_SPACE, "free some"),
     ],
