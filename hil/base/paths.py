@@ -24,7 +24,7 @@ INIT_FILES = _DATA / "init"  # what `hil init` writes
 CHECKOUT = IMPORT_ROOT if (_DATA / "firmware").is_symlink() else None  # None: installed from a wheel
 
 PROJECT_FILE = "hil.toml"
-_METRICS = re.compile(r"^metrics:", re.MULTILINE)
+_KEY = re.compile(r"^(\w+):", re.MULTILINE)
 
 
 def find_project(start: Path, checkout: Path | None = CHECKOUT) -> Path:
@@ -57,11 +57,12 @@ PROJECT_RACK = _OWN / "rack.yaml"
 def is_of_suite(thresholds: Path) -> bool:
     """Say whether a thresholds file is of a pytest suite, whose metrics are those that its tests call.
 
-    A file with the name of one of hil's benches is that bench's, also where its metrics are missing.
+    A file with the name of a bench of the tool is that bench's: a team may have meant its limits.
     """
     if (TOOL_THRESHOLDS / thresholds.name).is_file():
         return False
-    return not _METRICS.search(thresholds.read_text(encoding="utf-8", errors="replace"))
+    keys = set(_KEY.findall(thresholds.read_text(encoding="utf-8", errors="replace")))
+    return "bench" in keys and not keys & {"parameters", "suites", "metrics"}
 
 
 def own_benches() -> Path | None:

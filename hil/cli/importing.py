@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import click
 
 from hil.base.errors import ExitCode, combine_exit_codes
+from hil.base.paths import PROJECT_THRESHOLDS
 from hil.base.project import product_here
 from hil.base.units import find_unit, format_value
 from hil.base.untrusted import terminal
@@ -48,9 +49,7 @@ def command(
     series: str,
     history_folder: Path,
     trigger: Trigger,
-    thresholds: Path,
     out: Path,
-    no_report: bool,
 ) -> int:
     """Judge what `pytest --hil` wrote to FILE, one for each of xdist's workers: each session becomes a run.
 
@@ -59,12 +58,12 @@ def command(
     A FILE of pytest-embedded's --metric-path, and with --as a CSV file, enters the history: as series of
     their own, of kind "imported", with change points; nothing is judged by them. What is there already is
     left as it is.
-    """  # fmt: skip
+    """
     sessions = [] if series else [path for path in files if is_of_session(path)]
     earlier = [path for path in files if path not in sessions]
     if earlier:
         _enter(earlier, series, history_folder)
-    codes = [_take(one, out, thresholds, trigger, site=not no_report) for one in read_sessions(sessions)]
+    codes = [_take(one, out, trigger) for one in read_sessions(sessions)]
     return int(combine_exit_codes(codes))
 
 
@@ -87,8 +86,8 @@ def _entered(path: Path, series: str, folder: Path, now: datetime.datetime) -> I
     return [enter(name._replace(product=product_here()), lines, folder, path) for name, lines in found]
 
 
-def _take(session: SuiteSession, out: Path, thresholds: Path, trigger: Trigger, *, site: bool) -> ExitCode:
-    taken = take(session, out, thresholds, trigger)
+def _take(session: SuiteSession, out: Path, trigger: Trigger) -> ExitCode:
+    taken = take(session, out, PROJECT_THRESHOLDS, trigger)
     if taken is None:
         click.echo(f"hil: no value of {_count(len(session.tests), 'test')}: none called metric or log_metric")
         return ExitCode.PASS
@@ -96,18 +95,17 @@ def _take(session: SuiteSession, out: Path, thresholds: Path, trigger: Trigger, 
     judged = add_verdict(
         stored, judge(stored.journal.entries, own_limits(stored), planned_boots(stored.info))
     )
-    index, warnings = _report(judged, out, site=site)
+    index, warnings = _report(judged, out)
     _say(_line(session, judged, index))
     for sentence in [*_sentences(judged), *taken.notes, *warnings]:
         _say(sentence)
     return ExitCode(status_of(judged.info, judged.verdict))
 
 
-def _report(run: JudgedRun, out: Path, *, site: bool) -> tuple[str, Sequence[str]]:
+def _report(run: JudgedRun, out: Path) -> tuple[str, Sequence[str]]:
     from hil.reports.finish import ReportOptions, finish
 
-    silent: Callable[[str], None] = lambda _: None  # noqa: E731
-    done = finish(run, ReportOptions(out, site=site), say=silent)
+    done = finish(run, ReportOptions(out), say=lambda _: None)
     return done.report or short_path(run.path), done.warnings
 
 

@@ -256,7 +256,7 @@ class RunOptions:
         bool, Option("Keep the packets that peers capture, in OUT/RUN/peer.", "results", "run")
     ] = False
     no_report: Annotated[
-        bool, Option("Do not build the report in OUT/report.", "results", "run compare reproduce cost import")
+        bool, Option("Do not build the report in OUT/report.", "results", "run compare reproduce cost")
     ] = False
     pushgateway: Annotated[
         str,
@@ -269,7 +269,7 @@ class RunOptions:
         Path,
         Option(
             "Folder of limits and suites; of benches without a file in it, the tool's own hold.", "results",
-            f"{_MEASURING} plan cost gate import", metavar="DIR",
+            f"{_MEASURING} plan cost gate", metavar="DIR",
             shown=str(PROJECT_THRESHOLDS.relative_to(PROJECT_ROOT)),
             defaults={"gate": Default(None, "the run's own copy")},
         ),

@@ -65,7 +65,7 @@ def _own(path: Path, bench: str) -> tuple[str, _Named]:
     text = read_text(path, label=label)
     if not is_of_suite(path):
         raise ConfigError(
-            f"{label}: it is of a bench, for it has metrics; a test file of a suite has the same name.",
+            f"{label}: it is of a bench, and a test file of a suite has the same name.",
             next_step="rename the test file, or the bench.",
         )
     named = _Named()

@@ -22,7 +22,7 @@ from hil.suite.limits import limits_of
 from hil.suite.naming import bench_of_test, label_of_test, named
 from hil.suite.records import entries_of
 from hil.suite.taking import Taken, take
-from hil.thresholds import load, own_limits, project_files
+from hil.thresholds import load, load_project, own_limits, project_files
 from tests.lab import ROOT
 
 NODE = "tests/test_wifi.py::test_connect"
@@ -207,6 +207,22 @@ def test_a_limit_without_each_needs_its_samples(tmp_path: Path) -> None:
     text = OWN.replace("    each: true\n", "")
     (tmp_path / "thresholds" / "wifi.yaml").write_text(text, encoding="utf-8")
     assert outcomes(taken(tmp_path, value("connect_ms", 412), passed())) == {"connect_ms": "undecided"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("publish", OWN.replace("wifi", "publish")),
+        ("wifi", "colour: red\n"),
+        ("wifi", f"{OWN}suites: {{}}\n"),
+    ],
+    ids=["a bench of the tool's", "no thresholds", "a bench without its metrics"],
+)
+def test_a_file_that_may_be_a_benchs_is_read(name: str, text: str, tmp_path: Path) -> None:
+    """Limits of a bench never go unread because something is missing in their file: it is an error."""
+    (tmp_path / f"{name}.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match=f"{name}.yaml"):
+        load_project(tmp_path)
 
 
 def test_a_file_of_a_bench_is_none_of_a_suite(tmp_path: Path) -> None:
