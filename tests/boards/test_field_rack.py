@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rack files as people really write them: docs/reference/field.md says who met which."""
+"""Rack files as people really write them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Access points as people really describe them: docs/reference/field.md says who met which."""
+"""Access points as people really describe them."""
 
 from __future__ import annotations
 
