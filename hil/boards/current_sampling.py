@@ -53,7 +53,7 @@ class _Sampler:
         self._stopping.set()
         self._thread.join(_THREAD_DEADLINE_S)
         if self._thread.is_alive():
-            raise RigError("the current meter does not answer any more.", next_step="replug it.")
+            raise RigError("the current meter stopped answering.", next_step="replug it.")
         if self.error:
             raise self.error
         return self._track.spans()
@@ -225,13 +225,13 @@ def _checked(drawn: DrawnCurrent, place: str) -> DrawnCurrent:
     if drawn.saturated:
         raise RigError(
             f"{place} was beyond its range in {drawn.saturated} samples of the case.",
-            next_step="take a meter for larger currents.",
+            next_step="use a meter for larger currents.",
         )
     unseen_s = drawn.of_s - drawn.seen_s
     if not drawn.of_s or unseen_s > UNSEEN_MAX_RATIO * drawn.of_s:
         raise RigError(
-            f"{place} lost what was drawn in {unseen_s:.3f} s of the {drawn.of_s:.3f} s of the case.",
-            next_step="free the host, or put the meter on a hub of its own.",
+            f"{place} lost {unseen_s:.3f} s of the {drawn.of_s:.3f} s of the case.",
+            next_step="end other work on the host, or put the meter on a hub of its own.",
         )
     return drawn
 

@@ -75,7 +75,8 @@ def _files(kind: str, folder: Path, *, taken: Sequence[str]) -> Mapping[str, Pat
     for name in taken:
         if name in files:
             raise ConfigError(
-                f"{files[name]}:1: the type {name!r} is hil's own.", next_step="name the driver otherwise."
+                f"{files[name]}:1: the type {name!r} is built into hil.",
+                next_step="give the driver another name.",
             )
     return files
 
@@ -98,7 +99,7 @@ def _class_in(module: ModuleType, base: type[T]) -> type[T]:
     own = [item for item in classes if item.__module__ == module.__name__]
     if len(own) != 1:
         raise ConfigError(
-            f"{module.__file__}:1: it has {len(own)} classes of {base.__name__}; a driver is one.",
+            f"{module.__file__}:1: {len(own)} classes of {base.__name__}; a driver file has exactly one.",
             next_step=f"write 'class Relay({base.__name__}):'; {_PAGE}.",
         )
     if missing := sorted(getattr(own[0], "__abstractmethods__", ())):

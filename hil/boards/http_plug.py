@@ -55,7 +55,7 @@ class HttpPlug(PowerDriver):
         password = secret(self.password_env)
         if self.password_env and not password:
             raise ConfigError(
-                f"the password of its plug is not in the environment variable {self.password_env}.",
+                f"the environment variable {self.password_env} holds no password for its plug.",
                 next_step=way_out(self.password_env),
             )
         return password
@@ -118,6 +118,6 @@ def _read_url(node: Node) -> str:
         raise node.error(
             "url",  # whatever stands before @ may be a password
             f"the plug's url {url.rpartition('@')[2]!r} is not {_URL_PARTS}.",
-            next_step="write it like: http://192.168.77.20; a password belongs into password_env.",
+            next_step="write it like: http://192.168.77.20; a password belongs in password_env.",
         )
     return url.rstrip("/")

@@ -219,7 +219,7 @@ def _lock_in_slices(
             by = holder.describe() if holder else "a process that did not write its name, or waits for it too"
             what = f"the air of rack {lock_dir.name}" if name == AIR else f"the rack {lock_dir.name}"
             raise RigError(
-                f"{what} could not be had within {TURN_DEADLINE_S:.0f} s; it is held by {by}.",
+                f"{what} was not free within {TURN_DEADLINE_S:.0f} s; it is held by {by}.",
                 next_step=f"end that run (fuser -v {lock_dir / name}.*), then run again.",
             )
         time.sleep(TURN_POLL_S)
@@ -252,8 +252,7 @@ def lease_boards(
     for name in (AIR, RACK):
         if name in board_ids:
             raise ConfigError(
-                f"a board of rack {lock_dir.name} is called {name!r}, which is the name of the {name}'s own "
-                "lock.",
+                f"board {name!r} of rack {lock_dir.name} has the name of the {name}'s own lock.",
                 next_step="give the board another id in the rack file.",
             )
     deadline = time.monotonic() + max(wait_s, GRACE_S)

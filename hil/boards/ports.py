@@ -119,13 +119,13 @@ def who_answers(port: Port) -> Identity:
     found = ask(serial, f"the board at {port.address}")
     if int(found.mac[:2], 16) & _LOCAL:
         raise ConfigError(
-            f"the board at {port.address} is a virtual one ({found.mac}), which lives in its rack's network.",
+            f"the board at {port.address} is virtual ({found.mac}) and reachable only in its rack's network.",
             next_step="hil run measures virtual boards, without --port.",
         )
     if found.chip not in CHIPS:
         raise ConfigError(
             f"the chip at {port.address} is an {found.chip}, which hil does not know.",
-            next_step=f"it measures {', '.join(CHIPS)}.",
+            next_step=f"hil measures {', '.join(CHIPS)}.",
         )
     return found
 

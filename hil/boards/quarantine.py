@@ -153,7 +153,7 @@ def _changing(folder: Path) -> Iterator[_Change]:
         if not wait_for_lock(lock, timeout_s=_LOCK_TIMEOUT_S, waiting=lambda: None):
             raise RigError(
                 f"another process has held {path}.lock for {_LOCK_TIMEOUT_S:.0f} s.",
-                next_step=f"find it (fuser -v {typed_path(path)}.lock), and let it end.",
+                next_step=f"find it (fuser -v {typed_path(path)}.lock) and wait for it, or end it.",
             )
         before = _read(path)
         change = _Change(before)
@@ -185,7 +185,7 @@ def _read(path: Path) -> _Kept:
         raise disk_error(f"could not read {path}", error, "what is on disk") from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ConfigError(
-            f"{path}: this is no list of boards in quarantine: {error}.",
+            f"{path}: not a valid list of boards in quarantine: {error}.",
             next_step="correct it, or delete it: then no board is in quarantine.",
         ) from error
 

@@ -47,7 +47,7 @@ def switch_power(
     if power.type == "virtual":
         switch = virtual(board.id)
         if switch is None:
-            raise RigError(f"board {board.id} is virtual, and its rack is not here to switch it {action}.")
+            raise RigError(f"board {board.id} is virtual, and its rack is not running to switch it {action}.")
         switch.power(action)
     elif power.type == "none":
         raise ConfigError(
@@ -91,15 +91,15 @@ def _drive(driver: PowerDriver, *, on: bool) -> None:
         state = driver.is_on()
     if state is not None and state != on:
         raise RigError(
-            f"it took the command, and says that it is still {'on' if state else 'off'}.",
-            next_step="take a switch that really switches; uhubctl's README lists hubs.",
+            f"it accepted the command but reports that it is still {'on' if state else 'off'}.",
+            next_step="use a switch that really switches; uhubctl's README lists hubs.",
         )
 
 
 def _ask_person(question: str) -> None:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise ConfigError(
-            "nobody is at a terminal.",
+            "there is no terminal to ask at.",
             next_step="run the command in a terminal, or give the board a switch.",
         )
     print(question, end="", file=sys.stderr, flush=True)

@@ -57,10 +57,10 @@ def _check_gone(board: Board) -> None:
     except RigError:  # nothing answers, or the port is gone with its host's supply
         return
     raise RigError(
-        f"the power of board {board.id} lies: switched off, its boot loader still answers "
-        f"(MAC address {found.mac}).",
-        next_step="take a hub whose ports really switch; see that the board is on the port that is named, "
-        "and that nothing else feeds it (a second cable, a programmer).",
+        f"the power switch of board {board.id} does not switch: its boot loader still answers "
+        f"after power-off (MAC address {found.mac}).",
+        next_step="use a hub that really switches its ports; check that the board is on the named port "
+        "and that nothing else powers it (a second cable, a programmer).",
     )
 
 
@@ -79,8 +79,8 @@ def _wait_back(board: Board, before: Identity, began: float) -> float:
             time.sleep(_BACK_POLL_S)
     if found != before:
         raise RigError(
-            f"board {board.id} came back as another one: {found.chip} {found.mac} instead of {before.chip} "
-            f"{before.mac}.",
-            next_step="name the port by path or by id, so that it does not move.",
+            f"another board came back in place of board {board.id}: {found.chip} {found.mac} "
+            f"instead of {before.chip} {before.mac}.",
+            next_step="name the port by path or by id, so that it does not change.",
         )
     return time.monotonic() - began

@@ -234,7 +234,7 @@ def test_what_an_old_commit_lacks_is_named(
 def test_an_unknown_revision_is_refused(repository: Path) -> None:
     """Its name, and what a shallow clone needs; a name that looks like an option is none."""
     for name in ("nowhere", "--all"):
-        with pytest.raises(ConfigError, match=f"'{name}' is no commit") as caught:
+        with pytest.raises(ConfigError, match=f"'{name}' is not a commit") as caught:
             find_revision(repository, name)
         assert "git fetch --unshallow" in caught.value.next_step
 

@@ -230,7 +230,7 @@ def test_nothing_is_left_of_the_sources(history: History) -> None:
     [
         (["--ruler-of", "HEAD"], "--ruler-of stands without --at"),
         (["--at", "HEAD", "--ruler-of", ""], "--ruler-of names no commit"),
-        (["--at", "HEAD", "--ruler-of", "nowhere"], "'nowhere' is no commit"),
+        (["--at", "HEAD", "--ruler-of", "nowhere"], "'nowhere' is not a commit"),
     ],
 )
 def test_a_ruler_of_nothing_is_refused(

@@ -112,11 +112,11 @@ Damage = Callable[[Path], object]
         (lambda folder: (folder / "config" / "sdkconfig.json").unlink(), "config/sdkconfig.json is missing"),
         (lambda folder: (folder / "config" / "more").touch(), "config/more is extra"),
         (replace_by_link, "hil-firmware.elf is a link"),
-        (lambda folder: (folder / DIGESTS).unlink(), "is no firmware bundle"),
+        (lambda folder: (folder / DIGESTS).unlink(), "is not a firmware bundle"),
         (lambda folder: (folder / DIGESTS).write_text("{"), f"{DIGESTS}: not JSON"),
         (lambda folder: (folder / DIGESTS).write_text('{"schema": 2}'), f"{DIGESTS}: its schema is 2"),
         (lambda folder: folder.rename(folder.parent / "esp32"), "a build for virtual-esp32, not for esp32"),
-        (lambda folder: (folder.parent / "notes.txt").touch(), "no part of the bundle: notes.txt"),
+        (lambda folder: (folder.parent / "notes.txt").touch(), "not part of the bundle: notes.txt"),
     ],
 )
 def test_damage_is_named(
@@ -141,26 +141,26 @@ def test_all_damage_is_named_at_once(bundle: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "words"),
     [
-        ("app", [], "app is no table, it is []"),
-        ("app", None, "app is no table, it is None"),
+        ("app", [], "app is []; expected table"),
+        ("app", None, "app is None; expected table"),
         (
             "app",
             {"file": "/etc/hostname"},
-            "names /etc/hostname, which is not a path inside of the build (app.file)",
+            "names /etc/hostname, which is not a path inside the build (app.file)",
         ),
         (
             "app",
             {"file": "../../secret"},
-            "names ../../secret, which is not a path inside of the build (app.file)",
+            "names ../../secret, which is not a path inside the build (app.file)",
         ),
         ("app", {"file": ["x"]}, "holds no app image (['x'])"),
         ("flash_files", {"0x1000": "/etc/hostname"}, "names /etc/hostname, which is not a path inside"),
         ("flash_files", {"0x1000": "../../secret"}, "names ../../secret, which is not a path inside"),
-        ("flash_files", [], "flash_files is no table, it is []"),
-        ("flash_files", {"here": IMAGE}, "flash_files is no table of offsets"),
+        ("flash_files", [], "flash_files is []; expected table"),
+        ("flash_files", {"here": IMAGE}, "flash_files does not map offsets to files"),
         ("flash_files", {"0x1000": "x" * 300}, "lacks xxx"),
-        ("extra_esptool_args", "esp32", "extra_esptool_args is no table, it is 'esp32'"),
-        ("write_flash_args", None, "write_flash_args is no list, it is None"),
+        ("extra_esptool_args", "esp32", "extra_esptool_args is 'esp32'; expected table"),
+        ("write_flash_args", None, "write_flash_args is None; expected list"),
     ],
 )
 def test_a_hostile_flasher_args_is_a_sentence(
@@ -192,7 +192,7 @@ def test_another_image_than_promised_is_refused(bundle: Path) -> None:
     path = bundle / TARGET / DIGESTS
     content = json.loads(path.read_text())
     path.write_text(json.dumps({**content, "image_sha256": "0" * 64}))
-    with pytest.raises(ConfigError, match=r"carries the SHA-256 .* says 000000000000"):
+    with pytest.raises(ConfigError, match=r"has the SHA-256 .* lists 000000000000"):
         verify_bundle(bundle)
 
 
@@ -202,7 +202,7 @@ def test_a_bundle_is_written_anew_but_nothing_else_is_replaced(build_dir: Path, 
     write_bundle(build_dir, Image(TARGET), bundle, STATE)
     assert [path.name for path in bundle.iterdir()] == [TARGET]
     assert not (bundle / TARGET / "old.elf").exists()
-    with pytest.raises(ConfigError, match="is no part of a bundle, so it is not replaced"):
+    with pytest.raises(ConfigError, match="is not part of a bundle, so hil does not replace it"):
         write_bundle(build_dir, Image(TARGET), build_dir.parent, STATE)
     assert (build_dir / IMAGE).is_file()
 
@@ -250,7 +250,7 @@ def test_a_run_takes_the_build_of_its_target(bundle: Path, build_dir: Path) -> N
 @pytest.mark.parametrize(
     ("path", "target", "words"),
     [
-        (".", "esp32c3", "holds firmware for virtual-esp32, and none for esp32c3"),
+        (".", "esp32c3", "holds firmware for virtual-esp32, but none for esp32c3"),
         (TARGET, "esp32", "is a build for virtual-esp32, not for esp32"),
         ("nowhere", TARGET, "nowhere is not a firmware build"),
     ],
@@ -291,7 +291,7 @@ def test_a_bundle_without_a_tick_that_cases_need_says_how_to_add_it(bundle: Path
     with pytest.raises(ConfigError) as caught:
         find_firmware(bundle, Image(TARGET, 100))
     said = str(caught.value)
-    assert f"and none for {TARGET}+tick100, which cases with tick_hz=100 need" in said
+    assert f"but none for {TARGET}+tick100, which cases with tick_hz=100 need" in said
     assert f"hil build --target {TARGET} --tick-hz 100 --bundle {bundle}" in said
     assert "not tick_hz=100" in said
 

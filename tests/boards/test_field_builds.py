@@ -172,5 +172,7 @@ def test_targets_are_chips_whatever_the_variants_are_called(
 def test_a_target_of_hil_toml_that_is_no_chip_is_refused(tmp_path: Path) -> None:
     """The file, the word, and the nearest chip are named, before anything is built."""
     (tmp_path / "hil.toml").write_text('schema = 1\n[firmware]\nfolder = "."\ntargets = ["esp32s33"]\n')
-    with pytest.raises(ConfigError, match=r"hil\.toml: firmware\.targets has 'esp32s33'.*mean 'esp32s3'"):
+    with pytest.raises(
+        ConfigError, match=r"hil\.toml: firmware\.targets has the unknown chip 'esp32s33'.*mean 'esp32s3'"
+    ):
         read_project(tmp_path)

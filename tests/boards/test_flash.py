@@ -187,7 +187,7 @@ def test_power_of_a_virtual_board_goes_through_its_control(process: BoardProcess
     ("command", "words"),
     [
         ("sh -c 'echo no hub >&2; exit 3' {action}", ["status 3", "no hub"]),
-        ("no-such-hub {action}", ["no program 'no-such-hub'"]),
+        ("no-such-hub {action}", ["the program 'no-such-hub'"]),
         ("sh -c 'sleep 30' {action}", ["did not end within 0.2 s"]),
     ],
 )

@@ -126,7 +126,7 @@ def test_another_board_is_not_handed_to_the_command(
             "boot loader",
         ),
         ("import time; time.sleep(600)", NoAnswerError, "did not end within 0.5 s"),
-        ("", ConfigError, "is no program that can be started"),
+        ("", ConfigError, "is not an executable program"),
     ],
 )
 def test_a_command_that_fails_has_an_owner(
@@ -194,7 +194,7 @@ def test_only_what_is_done_once_is_let_through(tmp_path: Path) -> None:
         "SECURE_DISABLE_ROM_DL_MODE",
         "BOOTLOADER_APP_ANTI_ROLLBACK",
     ):
-        with pytest.raises(ConfigError, match=f"CONFIG_{option}.*whatever it is flashed by"):
+        with pytest.raises(ConfigError, match=f"CONFIG_{option}.*never flashes it"):
             check_burns_nothing(build(*signed, option), has_keys=True)
 
 

@@ -264,7 +264,7 @@ def test_waiting_for_the_rack_ends(
     with rack_user(tmp_path, "first", 1, how) as process:
         assert said(process) == "held 0\n"
         with (
-            pytest.raises(RigError, match=f"could not be had within 0 s; it is held by .*{holder_named}"),
+            pytest.raises(RigError, match=f"was not free within 0 s; it is held by .*{holder_named}"),
             lease_rack(tmp_path, run_id="second", alone=True, check_stop=lambda: None),
         ):
             pytest.fail("it was held")
@@ -293,5 +293,8 @@ def test_who_waits_for_the_rack_alone_is_not_starved(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["air", "rack"])
 def test_a_board_called_like_another_lock_is_refused(tmp_path: Path, name: str) -> None:
     """The air's lock and the rack's lie beside the boards', so a board of that name would wait for itself."""
-    with pytest.raises(ConfigError, match=f"called '{name}'"), lease_boards(tmp_path, [name], run_id="x"):
+    with (
+        pytest.raises(ConfigError, match=f"board '{name}' of rack"),
+        lease_boards(tmp_path, [name], run_id="x"),
+    ):
         pytest.fail("the lock would be its own")

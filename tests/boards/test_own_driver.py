@@ -99,7 +99,7 @@ def test_the_pages_driver_switches_its_relay_alone(board: Board, card: RelayCard
 def test_a_relay_of_the_pages_driver_that_sticks_is_found(board: Board, card: RelayCard) -> None:
     """Its state is asked for after each switch, as of our own drivers."""
     card.stuck = True
-    with pytest.raises(RigError, match=r"power off of board a by .* failed: .*says that it is still on"):
+    with pytest.raises(RigError, match=r"power off of board a by .* failed: .*reports that it is still on"):
         switch_power(board, "off", virtual=no_virtual_board)
 
 
@@ -120,8 +120,8 @@ WHOLE = f"{HEAD}class Relay(PowerDriver):\n    switch = is_on = None\n    @class
     [
         ("def (:\n", 1, "SyntaxError"),
         ("import os\nimport no_such_library\n", 2, "No module named 'no_such_library'"),
-        (HEAD, 1, "it has 0 classes of PowerDriver"),
-        (f"{HEAD}class A(PowerDriver): ...\nclass B(PowerDriver): ...\n", 1, "it has 2 classes of"),
+        (HEAD, 1, "0 classes of PowerDriver"),
+        (f"{HEAD}class A(PowerDriver): ...\nclass B(PowerDriver): ...\n", 1, "2 classes of"),
         (
             f"{HEAD}\nclass Relay(PowerDriver):\n    @classmethod\n{READ}        ...\n",
             3,
@@ -146,7 +146,7 @@ def test_a_drivers_keys_are_as_strict_as_ours(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["manual", "tasmota"])
 def test_a_driver_of_our_name_is_refused(tmp_path: Path, name: str) -> None:
     """Otherwise nobody would see which of the two switches."""
-    with pytest.raises(ConfigError, match=rf"power_{name}\.py:1: the type '{name}' is hil's own"):
+    with pytest.raises(ConfigError, match=rf"power_{name}\.py:1: the type '{name}' is built into hil"):
         load_rack(with_driver(tmp_path, fenced("python"), name=name))
 
 

@@ -151,7 +151,7 @@ def test_a_chip_that_hil_does_not_know_is_named(port: str, monkeypatch: pytest.M
 def test_a_virtual_board_is_no_board_at_a_port(port: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """`hil virtual up` gives it a port, but no chip's image runs there: refused before a file is written."""
     monkeypatch.setattr(ports, "ask", lambda *_: Identity("esp32", "02:00:00:77:00:01", ""))
-    with pytest.raises(ConfigError, match=r"is a virtual one .*Next: hil run measures virtual boards"):
+    with pytest.raises(ConfigError, match=r"is virtual .*Next: hil run measures virtual boards"):
         who_answers(named(port))
 
 

@@ -80,7 +80,7 @@ def test_a_plug_whose_relay_sticks_is_named(supply: list[bool], kind: str) -> No
     """It takes the command and its relay stays: the rig's fault, with the plug's address."""
     with (
         served(Plug(kind, supply.append, stuck=True)) as plug,
-        pytest.raises(RigError, match=rf"{plug.url} failed: .*says that it is still on"),
+        pytest.raises(RigError, match=rf"{plug.url} failed: .*reports that it is still on"),
     ):
         switch_power(behind(plug), "off", virtual=no_virtual_board)
 
@@ -186,7 +186,7 @@ def test_power_that_lies_is_named(
     assert f"the power of board b1 lies: switched off, its boot loader still answers (MAC address {MAC})" in (
         found.sentence
     )
-    assert "hub whose ports really switch" in found.mend
+    assert "hub that really switches its ports" in found.mend
 
 
 @pytest.mark.slow
@@ -281,7 +281,7 @@ def test_by_hand_without_a_terminal_is_refused() -> None:
         argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, cwd=REPOSITORY
     )
     assert done.returncode == 2
-    assert "rack.yaml:7: power off of board b1 by hand failed: nobody is at a terminal." in done.stderr
+    assert "rack.yaml:7: power off of board b1 by hand failed: there is no terminal to ask at." in done.stderr
 
 
 RACK = """
@@ -331,7 +331,7 @@ def test_a_rack_file_names_the_switch(tmp_path: Path, text: str, power: Power) -
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("{type: uhubctl, location: usb1, port: 3}", ["'usb1' is no hub's location", "run uhubctl"]),
+        ("{type: uhubctl, location: usb1, port: 3}", ["'usb1' is not a hub location", "run uhubctl"]),
         ("{type: uhubctl, location: 1-1}", ["port"]),
         ('{type: tasmota, url: "https://plug"}', ["'https://plug' is not an address", "password_env"]),
         ('{type: shelly, url: "http://admin:geheim@plug"}', ["'plug' is not an address"]),

@@ -167,7 +167,7 @@ def test_a_build_for_another_chip_than_asked_is_refused(
 ) -> None:
     """Where the project itself sets its target: before a board is written."""
     monkeypatch.setenv("OTHER_TARGET", "esp32s3")
-    with pytest.raises(ConfigError, match=r"was built for esp32, and is for esp32s3"):
+    with pytest.raises(ConfigError, match=r"was built for esp32, but its image is for esp32s3"):
         product.build("esp32")
 
 
@@ -296,7 +296,7 @@ def test_a_commit_without_the_project_is_refused_as_such(product: Product, tmp_p
     product.folder.rename(product.repository / "elsewhere")
     commit_all(product.repository)
     product.folder = product.repository / "elsewhere"
-    with pytest.raises(RefusedSourcesError, match=r"the product of .* is no ESP-IDF project"):
+    with pytest.raises(RefusedSourcesError, match=r"the product of .* is not an ESP-IDF project"):
         product.build_at(then)
 
 
@@ -322,9 +322,9 @@ def test_a_bundle_holds_a_product_by_its_name(product: Product, tmp_path: Path) 
     [
         (["--at", ""], "the revision of --at is empty"),
         (["--at", "HEAD", "--ruler-of", "HEAD"], "--ruler-of with -C"),
-        (["--at", "nothing"], "'nothing' is no commit"),
+        (["--at", "nothing"], "'nothing' is not a commit"),
         (["--target", "esp32", "--stubs", "s"], "--stubs is of the working tree and of virtual boards"),
-        (["--target", "linux"], "a product is not built for 'linux'"),
+        (["--target", "linux"], "a product cannot be built for 'linux'"),
     ],
 )
 def test_what_a_product_has_not_is_refused(

@@ -140,8 +140,8 @@ def test_only_a_virtual_board_may_be_without_a_serial_port(tmp_path: Path) -> No
             10,
             ["unit"],
         ),
-        ("name: r", "name: pytest", 2, ["`hil import`", "otherwise"]),
-        ("name: r", "name: imported", 2, ["`hil import`", "otherwise"]),
+        ("name: r", "name: pytest", 2, ["`hil import`", "another name"]),
+        ("name: r", "name: imported", 2, ["`hil import`", "another name"]),
         ("boards:", "capture: {access_point: air0}\nboards:", 5, ["virtual rack", "by itself"]),
         ("boards:", "metrics: {pushgatewy: 'http://x:1'}\nboards:", 5, ["'pushgatewy'", "'pushgateway'"]),
         (

@@ -57,28 +57,31 @@ def test_each_type_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("point", "sentence"),
     [
-        (HOSTAPD.replace("CH", "'00'") + "}", r":7: country '00' is no country's two capital letters"),
+        (HOSTAPD.replace("CH", "'00'") + "}", r":7: country '00' is not a code of two capital letters"),
         pytest.param(
             HOSTAPD.replace("CH", "UK") + "}", r":7: country 'UK' .*: they are those of GB", id="field-uk"
         ),
         pytest.param(
             HOSTAPD.replace("CH", "EU") + "}", r":7: country 'EU' .*each member has its own", id="field-eu"
         ),
-        (HOSTAPD.replace("6", "14") + "}", r":8: channel 14 is none of hw_mode g: 1, 2, 3"),
-        (HOSTAPD + ", hw_mode: a}", r":8: channel 6 is none of hw_mode a: 36, 40"),
-        (HOSTAPD + ", width_mhz: 80}", r":9: a width of 80 MHz is none of channel 6 in hw_mode g: 20, 40"),
-        (HOSTAPD + ", hw_mode: b, width_mhz: 40}", r"in hw_mode b: 20"),
-        (HOSTAPD.replace("6", "36") + "}", r"channel 36 is in the band at 5 GHz, which board 'a', an esp32"),
+        (HOSTAPD.replace("6", "14") + "}", r":8: hw_mode g has no channel 14; it has 1, 2, 3"),
+        (HOSTAPD + ", hw_mode: a}", r":8: hw_mode a has no channel 6; it has 36, 40"),
+        (HOSTAPD + ", width_mhz: 80}", r":9: channel 6 in hw_mode g has no width of 80 MHz: 20, 40"),
+        (HOSTAPD + ", hw_mode: b, width_mhz: 40}", r"in hw_mode b has no width of 40 MHz: 20"),
+        (
+            HOSTAPD.replace("6", "36") + "}",
+            r"channel 36 is in the 5 GHz band, which board 'a' \(esp32\) does",
+        ),
         (HOSTAPD + ", dtim_period: 256}", r":9: .*dtim_period"),
         (HOSTAPD + ", chanel: 6}", r":9: unknown key 'chanel' .*did you mean 'channel'"),
-        (HOSTAPD.replace("wlan0", "../x") + "}", r":6: '../x' is no name of a network interface"),
+        (HOSTAPD.replace("wlan0", "../x") + "}", r":6: '../x' is not the name of a network interface"),
         ("{type: external, up: ap 'on}", r":6: the command \"ap 'on\" cannot be split"),
         ("{type: external, psk_file: /x}", r"takes its password from exactly one of psk_env and psk_file"),
         (
             "{type: external, dhcp: {first: 10.0.0.100; last: 10.0.1.9}}",
-            r":6: '10.0.1.9' is no address .*/24",
+            r":6: '10.0.1.9' is not a board address .*/24",
         ),
-        ("{type: external, dhcp: {first: 10.0.0.0; last: 10.0.0.9}}", r"'10.0.0.0' is no address of a board"),
+        ("{type: external, dhcp: {first: 10.0.0.0; last: 10.0.0.9}}", r"'10.0.0.0' is not a board address"),
         (
             "{type: external, dhcp: {first: 10.0.0.1; last: 10.0.0.9}}",
             r"holds the host's own address, 10.0.0.1",

@@ -81,7 +81,7 @@ def test_a_port_is_found_by_place_or_serial_number(tree: UsbTree) -> None:
         (UsbPort("1-1.9", "0002"), NoAnswerError, "is at 1-1.9; the serial number 0002 is at 1-1.4 (10c4"),
         (UsbPort(serial="0001"), ConfigError, "2 USB devices have the serial number 0001: 1-1.2 (10c4:"),
         (UsbPort("1-1.7"), NoAnswerError, "the USB device 1-1.7 (303a:4001) has no serial port"),
-        (UsbPort("1-1.6"), ConfigError, "serial ports at the interfaces 0 (ttyUSB5), 1 (ttyUSB6)"),
+        (UsbPort("1-1.6"), ConfigError, "serial ports, at the interfaces 0 (ttyUSB5), 1 (ttyUSB6)"),
         (UsbPort("1-1.6", interface=3), NoAnswerError, "at interface 3, but at 0 (ttyUSB5), 1 (ttyUSB6)"),
     ],
 )  # fmt: skip
@@ -255,8 +255,8 @@ def test_udev_and_labgrid_find_the_same_port(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "line", "words"),
     [
-        ("usb: {path: 1-1.2,", "serial: /dev/ttyUSB0\n    usb: {path: 1-1.2,", 9, "not by both"),
-        ('usb: {path: 1-1.2, serial: "0001"}', "usb: {interface: 0}", 9, "its path, its serial number, or"),
+        ("usb: {path: 1-1.2,", "serial: /dev/ttyUSB0\n    usb: {path: 1-1.2,", 9, "exclude each other"),
+        ('usb: {path: 1-1.2, serial: "0001"}', "usb: {interface: 0}", 9, "needs a path, a serial number, or"),
         ("1-1.2", "ttyUSB0", 9, "USB path 'ttyUSB0' is not bus-port.port"),
         ("interface: 0", "interfase: 0", 14, "interface"),
         ('{serial: "7C:DF:A1:00:00:01", interface: 0}', '{path: 1-1.2, serial: "0001"}', 14, "duplicate usb"),

@@ -95,5 +95,5 @@ def test_a_password_in_the_place_of_a_variables_name_is_not_shown(tmp_path: Path
 
 def test_a_name_that_no_network_can_have_is_told_by_line(tmp_path: Path) -> None:
     """Of somebody's access point, too: 31 letters and an umlaut are 33 bytes."""
-    with pytest.raises(ConfigError, match=r"rack.yaml:4: the name .* has 33 bytes; 32 are possible"):
+    with pytest.raises(ConfigError, match=r"rack.yaml:4: the name .* has 33 bytes; the maximum is 32"):
         read(tmp_path, f"type: external, ssid: '{'x' * 31}\u00e9', psk_env: PSK")

@@ -86,7 +86,7 @@ def test_each_image_of_a_bundle_is_found_by_its_name(bundle: Path) -> None:
 def test_a_bundle_without_the_image_says_what_it_holds(bundle: Path) -> None:
     """Where only the product is missing, too: not that the bundle has an agent."""
     shutil.rmtree(bundle / f"{TARGET}+product")
-    with pytest.raises(ConfigError, match=rf"holds firmware for {TARGET}, and none for {TARGET}\+product"):
+    with pytest.raises(ConfigError, match=rf"holds firmware for {TARGET}, but none for {TARGET}\+product"):
         find_builds(bundle, [PRODUCT], no_word)
 
 

@@ -94,7 +94,9 @@ def test_wifi_needs_a_name_for_the_access_point_of_the_emulator(tmp_path: Path) 
     """A virtual board finds any; a chip's own image joins the one that it is told."""
     path = rack(tmp_path, "esp32c3", "esp-emu", "wifi")
     path.write_text(path.read_text().replace(", ssid: lab", ""))
-    with pytest.raises(ConfigError, match=r"rack\.yaml:4: .*'e1' has Wi-Fi, and its emulator's .* no name"):
+    with pytest.raises(
+        ConfigError, match=r"rack\.yaml:4: .*'e1' has Wi-Fi, but its emulator's .* has no name"
+    ):
         load_rack(path)
 
 

@@ -242,7 +242,7 @@ class Ppk2Meter:
             self.close()
             if isinstance(error, RigError):
                 raise
-            raise RigError(f"{self._place} tells a calibration that is none: {error}.") from error
+            raise RigError(f"{self._place} returned an invalid calibration: {error}.") from error
 
     def _open(self, path: str) -> serial.Serial:
         try:
@@ -264,8 +264,8 @@ class Ppk2Meter:
         while b"END" not in said:
             if patience.is_over():
                 raise RigError(
-                    f"{self._place} did not tell its calibration within {_META_DEADLINE_S:g} s.",
-                    next_step=f"see that this is a PPK2's port; {_CHECK}",
+                    f"{self._place} sent no calibration within {_META_DEADLINE_S:g} s.",
+                    next_step=f"check that this is a PPK2's port; {_CHECK}",
                 )
             said += self._take()
         return said.decode("ascii", "replace")
@@ -298,7 +298,7 @@ class Ppk2Meter:
         while not self._samples:
             if patience.is_over():
                 raise RigError(
-                    f"{self._place} sends no samples {_FIRST_SAMPLE_S:g} s after it was told to.",
+                    f"{self._place} sent no samples within {_FIRST_SAMPLE_S:g} s of the start command.",
                     next_step=_CHECK,
                 )
             self._first = self._decoded(self._take())
@@ -343,7 +343,7 @@ class Ppk2Meter:
             raise self._gone(error) from error
 
     def _gone(self, error: Exception) -> RigError:
-        return RigError(f"{self._place} went away: {error}.", next_step=_CHECK)
+        return RigError(f"{self._place} was disconnected: {error}.", next_step=_CHECK)
 
     def _decoded(self, data: bytes) -> Spans:
         ua, saturated, lost = self._decoder.feed(data)

@@ -98,7 +98,7 @@ def locked(path: Path, what: str, say: Callable[[str], object]) -> Iterator[None
     with path.open("w", encoding="utf-8") as lock:
         if not wait_for_lock(lock.fileno(), timeout_s=2 * STEP_TIMEOUT_S, waiting=waiting):
             raise ConfigError(
-                f"another build of {what} does not end.", next_step=f"fuser -v {typed_path(path)}"
+                f"another build of {what} is still running.", next_step=f"fuser -v {typed_path(path)}"
             )
         yield
 
@@ -191,7 +191,7 @@ def build(
             or a commit that lacks what the build needs.
     """
     if target not in TARGETS:
-        raise ConfigError(f"there is no target {target!r}.", next_step=f"use one of: {', '.join(TARGETS)}.")
+        raise ConfigError(f"unknown target {target!r}.", next_step=f"use one of: {', '.join(TARGETS)}.")
     image = Image(target, check_tick_hz(tick_hz))
     root = build_root / "at" if revision else build_root / "planted" if plant_us else build_root
     job = _Job((image,), FIRMWARE_DIR, root, say, of_revision=revision is not None, plant_us=plant_us)

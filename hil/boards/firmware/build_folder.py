@@ -109,11 +109,11 @@ def flasher_args(build_dir: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path} cannot be read: {error}.", next_step=_AGAIN) from error
     if not isinstance(content, dict):
-        raise ConfigError(f"{path} holds no object.", next_step=_AGAIN)
+        raise ConfigError(f"{path} is not a JSON object.", next_step=_AGAIN)
     for key, kind in _TYPES.items():
         if not isinstance(content.get(key, kind()), kind):
             what = "table" if kind is dict else "list"
-            raise ConfigError(f"{path}: {key} is no {what}, it is {content[key]!r:.40}.", next_step=_AGAIN)
+            raise ConfigError(f"{path}: {key} is {content[key]!r:.40}; expected {what}.", next_step=_AGAIN)
     return content
 
 
@@ -144,7 +144,8 @@ def flash_files(build_dir: Path) -> list[tuple[str, str]]:
         files = sorted(pairs, key=lambda pair: int(pair[0], 0))
     except ValueError as error:
         raise ConfigError(
-            f"{build_dir / FLASHER_ARGS}: flash_files is no table of offsets: {error}.", next_step=_AGAIN
+            f"{build_dir / FLASHER_ARGS}: flash_files does not map offsets to files: {error}.",
+            next_step=_AGAIN,
         ) from error
     for _, name in files:
         if not _is_file_of(build_dir, _FLASH_FILES, name):
@@ -159,9 +160,9 @@ def _is_file_of(build_dir: Path, key: str, name: str) -> bool:
     """
     if not is_inside(name) and not (key == _FLASH_FILES and _is_of_project(build_dir, name)):
         raise ConfigError(
-            f"{build_dir / FLASHER_ARGS} names {name}, which is not a path inside of the build ({key}).",
-            next_step=f"copy it into {build_dir} and name it from there; flash_files may also name what "
-            "the repository or the project holds in which the build lies, but nothing hidden.",
+            f"{build_dir / FLASHER_ARGS} names {name}, which is not a path inside the build ({key}).",
+            next_step=f"copy it into {build_dir} and name it from there; flash_files may also name files "
+            "of the repository or project around the build, but no hidden ones.",
         )
     try:
         return (build_dir / name).is_file()
@@ -211,8 +212,8 @@ def image_sha256(build_dir: Path) -> str:
     content = read_at_most(image, IMAGE_MOST_BYTES)
     if len(content) < 2 * _DIGEST_BYTES or not content[_HASH_APPENDED_OFFSET]:
         raise ConfigError(
-            f"{image} carries no SHA-256, so its origin cannot be proven.",
-            next_step="make the image with its digest: esptool elf2image without --dont-append-digest.",
+            f"{image} has no SHA-256, so its origin cannot be proven.",
+            next_step="append the digest: esptool elf2image without --dont-append-digest.",
         )
     end = _image_end(content)
     body, digest = content[: end - _DIGEST_BYTES], content[end - _DIGEST_BYTES : end]
@@ -293,17 +294,16 @@ def check_burns_nothing(build_dir: Path, *, has_keys: bool = False) -> None:
         names = ", ".join(f"CONFIG_{name}" for name in found)
         if has_keys:
             raise ConfigError(
-                f"{build_dir} is built with CONFIG_{found[0]}: {_BURNING[found[0]]}. No board of a rack is "
-                "given it, whatever it is flashed by.",
+                f"{build_dir} is built with CONFIG_{found[0]}: {_BURNING[found[0]]}. hil never "
+                "flashes it, not even by the product's own command.",
                 next_step=f"build it for development: without {names}.",
             )
         raise ConfigError(
-            f"{build_dir} is built with CONFIG_{found[0]}: {_BURNING[found[0]]}. No board of a rack is "
-            "given it.",
-            next_step=f"build it without {names}, or with "
-            "CONFIG_EFUSE_VIRTUAL, to measure it; sign without burning by "
-            "CONFIG_SECURE_SIGNED_APPS_NO_SECURE_BOOT. A board whose eFuses hold development keys already is "
-            f"flashed by the product's own command: [flash] in hil.toml, and the rack file's label {LABEL}.",
+            f"{build_dir} is built with CONFIG_{found[0]}: {_BURNING[found[0]]}. hil flashes it to no board.",
+            next_step=f"build it without {names}, or with CONFIG_EFUSE_VIRTUAL, to measure it; to sign "
+            "without burning eFuses, use CONFIG_SECURE_SIGNED_APPS_NO_SECURE_BOOT. A board "
+            "whose eFuses hold development keys already can be flashed by the product's own "
+            f"command: [flash] in hil.toml, and the rack file's label {LABEL}.",
         )
 
 
@@ -317,5 +317,5 @@ def _sdkconfig(build_dir: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"{path} cannot be read: {error}.", next_step=_AGAIN) from error
     if not isinstance(content, dict):
-        raise ConfigError(f"{path} cannot be read: it holds no object.", next_step=_AGAIN)
+        raise ConfigError(f"{path} is not a JSON object.", next_step=_AGAIN)
     return content

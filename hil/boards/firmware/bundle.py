@@ -97,13 +97,15 @@ def read_digests(folder: Path) -> Digests:
         found = build(Digests, stored)
     except FileNotFoundError as error:
         raise ConfigError(
-            f"{folder} holds no {DIGESTS}, so what was built cannot be compared with what is there.",
+            f"{folder} holds no {DIGESTS}, so its files cannot be verified.",
             next_step="make a bundle: hil build --target TARGET --bundle DIR.",
         ) from error
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: {error}.", next_step=DAMAGED) from error
     if outside := [name for name in found.files if not is_inside(name)]:
-        raise ConfigError(f"{path}: files holds {outside[0]!r}, which is outside of it.", next_step=DAMAGED)
+        raise ConfigError(
+            f"{path}: files names {outside[0]!r}, which is outside the bundle.", next_step=DAMAGED
+        )
     return found
 
 
@@ -167,7 +169,7 @@ def _write(build_dir: Path, image: Image, bundle: Path, state: SourceState) -> P
     folder = bundle / str(image)
     if folder.exists() and not (folder / DIGESTS).is_file():
         raise ConfigError(
-            f"{folder} exists and is no part of a bundle, so it is not replaced.",
+            f"{folder} exists and is not part of a bundle, so hil does not replace it.",
             next_step="name another folder with --bundle, or remove this one.",
         )
     unfinished = bundle / f".{image}.unfinished"
@@ -260,7 +262,7 @@ def verify(folder: Path) -> Digests:
         raise disk_error(f"could not read the bundle {folder}", error, "nothing was flashed") from error
     if problems:
         raise ConfigError(
-            f"{folder} is not as it was built: {'; '.join(problems)}.",
+            f"{folder} was changed after the build: {'; '.join(problems)}.",
             next_step=DAMAGED,
         )
     _check_images(folder, digests)
@@ -274,13 +276,13 @@ def _check_images(folder: Path, digests: Digests) -> None:
     unlisted = sorted({app, *flashed} - set(digests.files))
     if unlisted or app not in flashed:
         raise ConfigError(
-            f"{folder / FLASHER_ARGS} names {', '.join(unlisted) or app}, for which {DIGESTS} vouches not.",
+            f"{folder / FLASHER_ARGS} names {', '.join(unlisted) or app}, which {DIGESTS} does not list.",
             next_step=DAMAGED,
         )
     carried = image_sha256(folder)
     if carried != digests.image_sha256:
         raise ConfigError(
-            f"{folder}: the image carries the SHA-256 {carried[:12]}, {DIGESTS} says "
+            f"{folder}: the image has the SHA-256 {carried[:12]}, but {DIGESTS} lists "
             f"{digests.image_sha256[:12]}.",
             next_step=DAMAGED,
         )

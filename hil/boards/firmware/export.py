@@ -26,7 +26,7 @@ def top_of(folder: Path) -> Path:
         said = found.stderr.decode(errors="replace").strip()
         raise ConfigError(
             f"{folder} is in no git checkout: {said}.",
-            next_step="a commit that is built is one of its repository: git init, git commit.",
+            next_step="building a commit needs a repository: git init, git commit.",
         )
     return Path(found.stdout.decode().removesuffix("\n"))
 
@@ -64,7 +64,7 @@ def _write_tree(repository: Path, commit: str, into: Path, index: Path, asked: s
             continue  # the working tree does without it, too
         if try_git(inner, "cat-file", "-e", f"{wanted}^{{commit}}").returncode:
             raise ConfigError(
-                f"{asked} has the submodule {path} at {wanted[:12]}, which is not here.",
+                f"{asked} has the submodule {path} at {wanted[:12]}, which is not fetched.",
                 next_step=f"git -C {inner} fetch",
             )
         (into / path).mkdir(parents=True, exist_ok=True)

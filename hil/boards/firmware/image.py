@@ -105,7 +105,7 @@ _LAYOUTS = {
 def layout_of(chip: str) -> ChipLayout:
     """Return a chip's layout. Raises ConfigError listing the chips that have one."""
     if chip not in _LAYOUTS:
-        raise ConfigError(f"Images for {chip!r} cannot be made here; they can for: {', '.join(_LAYOUTS)}.")
+        raise ConfigError(f"Images can be made for {', '.join(_LAYOUTS)}, not for {chip!r}.")
     return _LAYOUTS[chip]
 
 
@@ -150,7 +150,7 @@ def build_image_dir(
     )
     slot = partition_table.first_app(table)
     if slot is None:
-        raise ConfigError(f"{partitions_csv}: there is no app partition (factory or ota_0) to flash.")
+        raise ConfigError(f"{partitions_csv}: the partition table has no app partition (factory or ota_0).")
     full_elf = _read_elf(elf)
     app = _app_image(layout, full_elf, _without_debug_information(elf), project, version)
     if len(app) > slot.size_bytes:

@@ -118,7 +118,7 @@ def read_csv(
         _check_place(where, partition, next_free, partitions[:-1], flash_bytes)
         next_free = partition.offset + partition.size_bytes
     if not partitions:
-        raise ConfigError(f"{path}: the partition table has no entry.")
+        raise ConfigError(f"{path}: the partition table is empty.")
     return tuple(partitions)
 
 
@@ -207,8 +207,8 @@ def _check_place(
     end = new.offset + new.size_bytes
     if new.offset < next_free or end > flash_bytes:
         raise ConfigError(
-            f"{where}: {new.name!r} at {new.offset:#x}..{end:#x} is outside of "
-            f"{next_free:#x}..{flash_bytes:#x}, what the table and the partitions above leave of the flash."
+            f"{where}: {new.name!r} at {new.offset:#x}..{end:#x} is outside "
+            f"{next_free:#x}..{flash_bytes:#x}, the free part of the flash."
         )
     _check_kind(where, new, before)
 
@@ -225,7 +225,7 @@ def _check_kind(where: str, new: Partition, before: Iterable[Partition]) -> None
         raise ConfigError(f"{where}: {new.name!r} is written by the firmware and cannot be readonly.")
     if new.subtype == DATA_SUBTYPES["nvs"] and new.size_bytes < 3 * SECTOR_BYTES and not read_only:
         raise ConfigError(
-            f"{where}: NVS that is written needs 0x3000 bytes, more than {new.name!r} has.",
+            f"{where}: a writable NVS needs 0x3000 bytes, more than {new.name!r} has.",
             next_step="Enlarge it, or flag it readonly.",
         )
 

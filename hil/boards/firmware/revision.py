@@ -60,7 +60,7 @@ def find_revision(repository: Path, name: str) -> Revision:
     if found.returncode:
         said = found.stderr.decode(errors="replace").strip()
         raise ConfigError(
-            f"{name!r} is no commit in {repository}{f': {said}' if said else ''}.",
+            f"{name!r} is not a commit in {repository}{f': {said}' if said else ''}.",
             next_step="check the name; a shallow clone needs its history first: git fetch --unshallow.",
         )
     return Revision(name, found.stdout.decode().strip())
@@ -76,8 +76,8 @@ def source_state(repository: Path, sources: str = FOLDER) -> SourceState:
     said = found.stderr.decode(errors="replace")
     if found.returncode and said and "not a git repository" not in said:
         raise ConfigError(
-            f"git does not tell which commit {repository} is: {said.strip()}",
-            next_step="do what it says, so that the build can be traced to its commit.",
+            f"git cannot name the commit of {repository}: {said.strip()}",
+            next_step="follow git's advice, so that the build can be traced to its commit.",
         )
     if found.returncode:
         return SourceState("", dirty=False)
@@ -110,7 +110,7 @@ def _unpack(repository: Path, revision: Revision, folder: Path) -> None:
     packed = try_git(repository, "archive", "--format=tar", revision.commit, FOLDER)
     if packed.returncode:
         said = packed.stderr.decode(errors="replace").strip()
-        raise ConfigError(f"git does not give the firmware of {revision}: {said}.")
+        raise ConfigError(f"git cannot export the firmware of {revision}: {said}.")
     folder.mkdir(parents=True)
     tar = subprocess.run(
         ["tar", "-x", "-m", "-f", "-", "-C", str(folder)],

@@ -64,8 +64,8 @@ def find_firmware(path: Path, image: Image) -> Firmware:
     if str(image) not in folders:
         add = f"add it (hil build {image.options} --bundle {typed_path(path)})"
         raise ConfigError(
-            f"the bundle {path} holds firmware for {', '.join(folders)}, and none for {image}"
-            f"{_needed_by(image)}.",
+            f"the bundle {path} holds firmware for {', '.join(folders)}, but none for "
+            f"{image}{_needed_by(image)}.",
             next_step=f"{add}, or {_leave_out(image)}.",
         )
     return _verified(folders[str(image)], image)
@@ -90,14 +90,14 @@ def verify_bundle(bundle: Path) -> dict[str, Digests]:
     folders = bundle_folders(bundle)
     if not folders:
         raise ConfigError(
-            f"{bundle} is no firmware bundle: no folder in it holds {DIGESTS}.",
+            f"{bundle} is not a firmware bundle: no folder in it holds {DIGESTS}.",
             next_step="make one: hil build --target TARGET --bundle DIR.",
         )
     extra = sorted({path.name for path in bundle.iterdir()} - set(folders))
     if extra:
         raise ConfigError(
-            f"{bundle} holds what is no part of the bundle: {', '.join(extra)}.",
-            next_step=f"remove it; a part of the bundle is a folder with {DIGESTS}.",
+            f"{bundle} holds files that are not part of the bundle: {', '.join(extra)}.",
+            next_step=f"remove them; each part of a bundle is a folder with {DIGESTS}.",
         )
     return {name: _verify_folder(folder, name) for name, folder in folders.items()}
 
@@ -145,7 +145,7 @@ def _has_program(path: Path) -> bool:
 def _other_image(folder: Path, found: str, wanted: Image) -> ConfigError:
     return ConfigError(
         f"{folder} is a build for {found}, not for {wanted}{_needed_by(wanted)}.",
-        next_step=f"name a build for it, or {_leave_out(wanted)}.",
+        next_step=f"pass a build for that chip, or {_leave_out(wanted)}.",
     )
 
 

@@ -49,7 +49,9 @@ def read_sizes(folder: Path) -> Sizes:
     """
     path = app_image(folder).with_suffix(".map")
     if not path.is_file():
-        raise ConfigError(f"{folder} holds no {path.name}, which says what each byte is.", next_step=_AGAIN)
+        raise ConfigError(
+            f"{folder} holds no {path.name}, which lists the size of each section.", next_step=_AGAIN
+        )
     summary, archives = _read(path), _read(path, "--archives")
     sections: Counter[str] = Counter()
     for memory in summary["layout"]:

@@ -142,14 +142,14 @@ class CommandFlasher:
             )
         if status in (126, 127) and said.startswith("setpriv: failed to execute"):  # which starts it
             return ConfigError(
-                f"{attempt}: {self.command.words[0]!r} is no program that can be started.",
+                f"{attempt}: {self.command.words[0]!r} is not an executable program.",
                 log=str(log),
                 next_step="correct [flash] in hil.toml, or put it on PATH (ESP-IDF's export.sh).",
             )
         return fault_in(attempt, said, log, what) or RigError(
             f"{attempt}: it ended with status {status} ({last_words(said)}).",
             log=str(log),
-            next_step="read what it said; run it by hand in the folder of hil.toml.",
+            next_step="read its output; run it by hand in the folder of hil.toml.",
         )
 
 

@@ -84,9 +84,9 @@ def _port(board: Board) -> dict[str, dict[str, object]]:
     """A port that is served already is passed on; a device is what labgrid's exporter hands to ser2net."""
     if board.is_process and not board.serial:
         raise ConfigError(
-            f"{board.where}: board {board.id} is {board.kind} and not up, so it has no port to export.",
-            next_step="start it in another terminal (hil virtual up), or give it a port that stays: "
-            "serial: fastrfc2217://127.0.0.1:7101",
+            f"{board.where}: board {board.id} is {board.kind} and not running, so it has no port to export.",
+            next_step="start it in another terminal (hil virtual up), or give it a fixed port: serial: "
+            "fastrfc2217://127.0.0.1:7101",
         )
     if "://" not in board.serial:
         return {"RawSerialPort": {"port": board.serial, "speed": board.baud}}

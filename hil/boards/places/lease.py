@@ -134,7 +134,7 @@ def find_labgrid() -> Path:
     python = Path(found).resolve().parent / "python" if found else None
     if python is None or not python.exists():
         raise ConfigError(
-            f"the rack's boards are at a labgrid coordinator, and there is no {CLIENT} on this machine.",
+            f"the rack's boards are at a labgrid coordinator, but {CLIENT} is not installed on this machine.",
             next_step=f"python3 -m venv {beside.parent.parent} && "
             f"{beside.parent}/pip install labgrid==26.0.1",
         )
@@ -156,7 +156,8 @@ def refusal(answer: Mapping[str, Any], settings: PlacesSettings) -> HilError:
         case "too few":
             names = ", ".join(answer["places"])
             return ConfigError(
-                f"{settings.where}: {answer['count']} boards are wanted with {tags}, and {at} has {names}.",
+                f"{settings.where}: {answer['count']} boards are requested with {tags}, but {at} "
+                f"has {names}.",
                 next_step="lower 'count', or tag more places.",
             )
         case "taken":
@@ -164,15 +165,15 @@ def refusal(answer: Mapping[str, Any], settings: PlacesSettings) -> HilError:
             name = answer["places"][0][0]
             return RigError(
                 "; ".join([f"{first}, at {at}", *rest]) + ".",
-                next_step=f"wait for it (--wait SECONDS); if nobody is there any more: {CLIENT} -x "
+                next_step=f"wait for it (--wait SECONDS); if its user is gone: {CLIENT} -x "
                 f"{settings.coordinator} -p {name} release --kick",
             )
         case "not exported":
             return RigError(
-                f"place {answer['place']} has no serial port: no exporter that runs offers "
+                f"place {answer['place']} has no serial port: no running exporter offers "
                 f"{', '.join(answer['matches']) or 'anything that it names'}.",
                 next_step="start labgrid-exporter where the board is (`hil exporter` configures it), or "
-                f"see what there is: {CLIENT} -x {settings.coordinator} resources",
+                f"list what is exported: {CLIENT} -x {settings.coordinator} resources",
             )
         case _:
             return RigError(
@@ -188,8 +189,8 @@ def _no_match(near: Mapping[str, Mapping[str, str]], settings: PlacesSettings) -
     close = [f"{name} but for {found[0]}" for name, found in missed.items() if len(found) == 1]
     there = close or [f"{name} ({_tags(has)})" for name, has in near.items()] or ["no place at all"]
     return ConfigError(
-        f"{settings.where}: no place at {settings.coordinator} has {_tags(settings.match)}{hint or '.'} "
-        f"Nearest: {'; '.join(there)}.",
+        f"{settings.where}: no place at {settings.coordinator} matches "
+        f"{_tags(settings.match)}{hint or '.'} Nearest: {'; '.join(there)}.",
         next_step=f"mend 'match', or tag a place: {CLIENT} -x {settings.coordinator} -p PLACE set-tags …",
     )
 
@@ -252,9 +253,9 @@ def _entry(told: Mapping[str, Any], switch: Callable[[str], str]) -> dict[str, A
     version = board.get("schema") if board else None
     if version != BOARD_SCHEMA:
         raise ConfigError(
-            f"place {place}: its exporter {told['exporter']} describes boards in version {version or '?'} of "
-            f"{BOARD_CLASS}; this hil reads {BOARD_SCHEMA}.",
-            next_step="write its configuration anew (`hil exporter`), and start labgrid-exporter again.",
+            f"place {place}: its exporter {told['exporter']} describes boards in version "
+            f"{version or '?'} of {BOARD_CLASS}, but this hil reads {BOARD_SCHEMA}.",
+            next_step="write its configuration again (`hil exporter`) and restart labgrid-exporter.",
         )
     scheme = {"raw": "socket", "rfc2217": "rfc2217"}[port["protocol"]]
     entry: dict[str, Any] = json.loads(board["entry"])
@@ -264,8 +265,8 @@ def _entry(told: Mapping[str, Any], switch: Callable[[str], str]) -> dict[str, A
     if not _is_loopback(port["host"]):
         raise ConfigError(
             f"place {place}: board {entry['id']} is {entry['kind']} and runs on {port['host']}, "
-            "which is not here.",
-            next_step="run there, and export with --hostname 127.0.0.1: it lives in its rack's air.",
+            "which is another host.",
+            next_step="run hil there, and export with --hostname 127.0.0.1: the board needs its rack's air.",
         )
     return {**entry, "serial": f"fastrfc2217://127.0.0.1:{port['port']}", "power": {"type": "virtual"}}
 

@@ -39,7 +39,7 @@ def _places_in(root: Node) -> PlacesSettings | None:
     if "boards" in root:
         raise root.error(
             "boards",
-            "a rack lists its boards, or takes them from places.",
+            "a rack has either boards or places, not both.",
             next_step="delete one of the two.",
         )
     coordinator = node.text("coordinator")
@@ -49,7 +49,7 @@ def _places_in(root: Node) -> PlacesSettings | None:
     tags = node.section("match")
     match = {key: tags.text(key) for key in tags.keys}
     if not match:
-        raise node.error("match", "match names no tag.", next_step="name one, as in {target: esp32s3}.")
+        raise node.error("match", "match names no tag.", next_step="add one, as in {target: esp32s3}.")
     count = node.integer("count", default=0, minimum=0, maximum=1000)
     node.finish()
     return PlacesSettings(coordinator, match, count, node.where())
@@ -71,8 +71,8 @@ def check_leased(root: Node) -> None:
     if "places" in root:
         raise root.error(
             "places",
-            "the boards of this rack are at a labgrid coordinator, and nobody has leased them yet.",
-            next_step="`hil run --rack` this file leases them, and says which file lists them meanwhile.",
+            "the boards of this rack are at a labgrid coordinator and not leased yet.",
+            next_step="lease them with hil run --rack and this file; it prints the file that lists them.",
         )
     leased = root.section("leased", default=None)
     if leased is None:
@@ -82,7 +82,7 @@ def check_leased(root: Node) -> None:
         raise root.error(
             "leased",
             "the lease of these boards has ended.",
-            next_step=f"lease them anew: hil run --rack {shlex.quote(origin)}",
+            next_step=f"lease them again: hil run --rack {shlex.quote(origin)}",
         )
 
 

@@ -44,7 +44,7 @@ def _read_command(node: Node) -> str:
     if "{action}" not in command:
         raise node.error(
             "command",
-            f"the power command {command!r} lacks {{action}}, which becomes on or off.",
+            f"the power command {command!r} lacks {{action}}, which hil replaces by on or off.",
             next_step="write it like: kasa --host plug-1 {action}",
         )
     try:

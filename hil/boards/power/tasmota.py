@@ -34,7 +34,7 @@ class Tasmota(HttpPlug):
             raise self.failed(f"it has no relay {self.relay}, or is no Tasmota; it says {shown(answer)}")
         if state not in ("ON", "OFF"):
             raise RigError(
-                f"it calls a relay's state {state!r}.",
+                f"it reports the unknown relay state {state!r}.",
                 next_step="set StateText1 to OFF and StateText2 to ON.",
             )
         return state

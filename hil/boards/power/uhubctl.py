@@ -51,7 +51,7 @@ class Uhubctl(PowerDriver):
             ports = (f"port {port} of hub {hub} says {' '.join(words)}" for hub, port, words in states)
             raise RigError(
                 f"{'; '.join(ports) or 'uhubctl tells no state of it'}.",
-                next_step="take a hub whose ports really switch (uhubctl's README lists some).",
+                next_step="use a hub that really switches its ports (uhubctl's README lists some).",
             )
         return powered.pop()
 
@@ -80,7 +80,7 @@ def _read_location(node: Node) -> str:
     if not _LOCATION.fullmatch(location):
         raise node.error(
             "location",
-            f"{location!r} is no hub's location as uhubctl lists them, such as 1-1.2.",
-            next_step="run uhubctl: it lists each hub that it can switch, with its location.",
+            f"{location!r} is not a hub location in uhubctl's form, such as 1-1.2.",
+            next_step="run uhubctl to list the hubs that it can switch, with their locations.",
         )
     return location

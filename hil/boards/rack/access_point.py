@@ -131,7 +131,7 @@ def read_access_point(node: Node, boards: Collection[str], host_address: str) ->
     if "noise" in node:
         raise node.error(
             "noise",
-            f"noise is simulated on a virtual rack's air; an access point of type {point_type} has its own.",
+            f"noise is simulated on a virtual rack's air, not at an access point of type {point_type}.",
             next_step="delete the section.",
         )
     if point_type == "wired":
@@ -176,16 +176,16 @@ def _read_virtual_network(node: Node) -> tuple[str, str]:
         raise node.error(
             "password",
             "a virtual network with a password needs a name.",
-            next_step="name it (ssid: …), or delete the password: each name is answered then.",
+            next_step="set ssid: …, or delete the password, so that the network answers to any name.",
         )
     if password and len(password) not in PASSWORD_CHARACTERS:
-        raise node.error("password", f"a password of {len(password)} characters; 8 to 63 are possible.")
+        raise node.error("password", f"the password has {len(password)} characters; expected 8 to 63.")
     return ssid, password
 
 
 def _checked_ssid(node: Node, ssid: str) -> str:
     if len(ssid.encode()) > SSID_BYTES_MAX:
-        raise node.error("ssid", f"the name {ssid!r} has {len(ssid.encode())} bytes; 32 are possible.")
+        raise node.error("ssid", f"the name {ssid!r} has {len(ssid.encode())} bytes; the maximum is 32.")
     return ssid
 
 
@@ -194,8 +194,8 @@ def _read_interface(node: Node) -> str:
     if not _INTERFACE.fullmatch(interface):
         raise node.error(
             "interface",
-            f"{interface!r} is no name of a network interface.",
-            next_step="write one that `iw dev` lists there, such as wlan0.",
+            f"{interface!r} is not the name of a network interface.",
+            next_step="write an interface that `iw dev` lists there, such as wlan0.",
         )
     return interface
 
@@ -205,12 +205,14 @@ def _read_radio(node: Node) -> Radio:
     if not _COUNTRY.fullmatch(country):
         raise node.error(
             "country",
-            f"country {country!r} is no country's two capital letters; 00, the world's domain, allows no "
-            "access point on most channels.",
+            f"country {country!r} is not a code of two capital letters; 00, the world's domain, "
+            "allows no access point on most channels.",
             next_step=_NAME_COUNTRY,
         )
     if country in _NO_COUNTRIES:
-        raise node.error("country", f"country {country!r} has no rules for radio: {_NO_COUNTRIES[country]}.")
+        raise node.error(
+            "country", f"country {country!r} has no regulatory domain: {_NO_COUNTRIES[country]}."
+        )
     channel = node.integer("channel", minimum=1, maximum=165)
     width_mhz = node.integer("width_mhz", default=20, minimum=20, maximum=80)
     hw_mode = node.choice("hw_mode", ("b", "g", "a"), default="g" if channel <= 14 else "a")
@@ -236,14 +238,14 @@ def _check_channel(node: Node, channel: int, width_mhz: int, hw_mode: str) -> No
     if channel not in possible:
         raise node.error(
             "channel",
-            f"channel {channel} is none of hw_mode {hw_mode}: {', '.join(map(str, possible))}.",
-            next_step="2.4 GHz is g (or b, without 802.11n), 5 GHz is a.",
+            f"hw_mode {hw_mode} has no channel {channel}; it has {', '.join(map(str, possible))}.",
+            next_step="use g (or b, without 802.11n) for 2.4 GHz, a for 5 GHz.",
         )
     widths = {"b": (20,), "g": (20, 40), "a": (20,) if channel == 165 else (20, 40, 80)}[hw_mode]
     if width_mhz not in widths:
         raise node.error(
             "width_mhz",
-            f"a width of {width_mhz} MHz is none of channel {channel} in hw_mode {hw_mode}: "
+            f"channel {channel} in hw_mode {hw_mode} has no width of {width_mhz} MHz: "
             f"{', '.join(map(str, widths))}.",
         )
 
@@ -265,8 +267,8 @@ def _read_dhcp(node: Node | None, boards: Collection[str], host_address: str) ->
     if last < first or int(last) - int(first) + 1 < len(boards):
         raise node.error(
             "last",
-            f"{first} to {last} are fewer addresses than the rack has boards ({len(boards)}).",
-            next_step="name a later one.",
+            f"{first} to {last} has fewer addresses than the rack has boards ({len(boards)}).",
+            next_step="choose a later end.",
         )
     return Dhcp(str(first), str(last), bits, lease_s)
 
@@ -278,9 +280,7 @@ def _read_end(node: Node, key: str, network: IPv4Network) -> IPv4Address:
     except ValueError:
         address = IPv4Address(0)
     if address not in network or address in (network.network_address, network.broadcast_address):
-        raise node.error(
-            key, f"{text!r} is no address of a board within {network}, the network of host.address."
-        )
+        raise node.error(key, f"{text!r} is not a board address in {network}, the network of host.address.")
     return address
 
 

@@ -38,7 +38,7 @@ def read_current(node: Node | None, kind: Kind, drivers: Path) -> Current | None
         return None
     if kind in UNREAL:
         raise node.error(
-            "", f"a {kind} board draws no current that could be measured.", next_step="delete the section."
+            "", f"the current of a {kind} board cannot be measured.", next_step="delete the section."
         )
     name, driver = read_driver(node, MeterDriver, ours, drivers)  # type: ignore[type-abstract]
     assert driver

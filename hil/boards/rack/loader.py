@@ -258,7 +258,7 @@ def _name(node: Node, key: str) -> str:
 def _rack_name(root: Node) -> str:
     name = _name(root, "name")
     if name in (IMPORTED, SUITE_RACK):
-        raise root.error("name", f"{name!r} is where `hil import` puts figures; name the rack otherwise.")
+        raise root.error("name", f"{name!r} is reserved for `hil import`; give the rack another name.")
     return name
 
 
@@ -268,7 +268,7 @@ def _read_host(node: Node) -> Host:
         raise node.error(
             "address",
             f"{address!r} is not the IPv4 address of a host.",
-            next_step="write that of 'interface', without a mask: `ip -brief address` tells it.",
+            next_step="write the address of 'interface' without a mask, as `ip -brief address` shows it.",
         )
     return Host(interface=node.text("interface"), address=address)
 
@@ -350,7 +350,7 @@ def _read_emulator(node: Node, kind: Kind) -> str:
         raise node.error(
             "emulator",
             f"a {kind} board has no emulator.",
-            next_step="delete the line, or say kind: emulated.",
+            next_step="delete the line, or write kind: emulated.",
         )
     return ""
 
@@ -365,7 +365,7 @@ def _read_serial(node: Node, kind: Kind, *, is_process: bool) -> str:
             "serial",
             f"{_A[kind]} board's serial is fastrfc2217://127.0.0.1:PORT, PORT 1024..65535; {serial!r} is "
             "not.",
-            next_step="delete the line: then the board gets a free port whenever its rack is started.",
+            next_step="delete the line; the board then gets a free port whenever its rack starts.",
         )
     return serial
 
@@ -383,7 +383,7 @@ def _read_usb(node: Node) -> str:
     if "serial" in node:
         raise node.error(
             "serial",
-            "a board is found by 'serial', a device file or an address, or by 'usb', not by both.",
+            "'serial' (a device file or an address) and 'usb' exclude each other.",
             next_step="delete one of them.",
         )
     usb = node.section("usb")
@@ -398,8 +398,8 @@ def _read_usb(node: Node) -> str:
     if not (port.path or port.serial):
         raise usb.error(
             "",
-            "a board on USB is known by its path, its serial number, or both.",
-            next_step="name one: usb: {path: …} or usb: {serial: …}.",
+            "'usb' needs a path, a serial number, or both.",
+            next_step="write usb: {path: …} or usb: {serial: …}.",
         )
     return port.url
 
@@ -450,7 +450,7 @@ def _check_kinds(root: Node, rack: Rack) -> None:
     if rack.is_virtual and "capture" in root:
         raise root.error(
             "capture",
-            "a virtual rack finds the access point's side of each board's air by itself.",
+            "a virtual rack finds the access point's interfaces by itself.",
             next_step="delete the section.",
         )
     if rack.access_point.shapes and not rack.access_point_interface:
@@ -469,22 +469,22 @@ def _check_kinds(root: Node, rack: Rack) -> None:
         if rack.access_point.type == "wired" and board.network.is_wifi:
             raise root.error(
                 "access_point",
-                f"there is none (type wired), but board {board.id!r} has Wi-Fi.",
-                next_step="give the board its cable (network: {type: …}), or name the access point.",
+                f"the rack has no access point (type wired), but board {board.id!r} has Wi-Fi.",
+                next_step="write the board's cable (network: {type: …}), or set the access point's type.",
             )
         if board.kind == "emulated" and board.network.is_wifi and not rack.access_point.ssid:
             raise root.error(
                 "access_point",
-                f"board {board.id!r} has Wi-Fi, and its emulator's access point no name.",
+                f"board {board.id!r} has Wi-Fi, but its emulator's access point has no name.",
                 next_step="name it: access_point: {…, ssid: lab, password: eight characters at least}.",
             )
         radio = rack.access_point.radio
         if radio and radio.channel > 14 and board.network.is_wifi and not CHIPS[board.chip].five_ghz:
             raise root.error(
                 "access_point",
-                f"channel {radio.channel} is in the band at 5 GHz, which board {board.id!r}, an "
-                f"{board.chip}, cannot hear.",
+                f"channel {radio.channel} is in the 5 GHz band, which board {board.id!r} "
+                f"({board.chip}) does not support.",
                 next_step="choose a channel from 1 to 13.",
             )
         if board.power.type == "virtual" and not board.is_process:
-            raise root.error("boards", f"board {board.id!r} is {board.kind}; its power cannot be virtual.")
+            raise root.error("boards", f"board {board.id!r} is {board.kind}, so its power cannot be virtual.")

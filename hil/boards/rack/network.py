@@ -67,7 +67,7 @@ def read_network(node: Node | None, *, kind: Kind, chip: str, where: str) -> Net
         return Network(types[0] if types else "wifi")
     if not types:
         raise node.error(
-            "", "a virtual board is on the virtual air, and has no other network.", next_step="delete it."
+            "", "a virtual board is on the virtual air and has no other network.", next_step="delete it."
         )
     network_type = node.choice("type", TYPES)
     if network_type not in _TYPES_OF[kind]:
@@ -89,7 +89,7 @@ def _types_of(kind: Kind, chip: Chip) -> tuple[str, ...]:
 
 
 def _no_such_network(node: Node, sentence: str, types: tuple[str, ...] | list[str]) -> ConfigError:
-    return node.error("type", f"{sentence}.", next_step=f"it may be: {', '.join(types)}.")
+    return node.error("type", f"{sentence}.", next_step=f"choose from: {', '.join(types)}.")
 
 
 def _gpio(node: Node, key: str, chip: Chip, default: int | None = None) -> int:
@@ -114,8 +114,8 @@ def _read_rmii(node: Node, chip: Chip) -> dict[str, int | str]:
         possible = ", ".join(map(str, clocks[clock]))
         raise node.error(
             "clock_gpio",
-            f"an {chip.name} has no clock {clock!r} at GPIO {gpio}.",
-            next_step=f"it may be {possible}.",
+            f"the {chip.name} has no clock {clock!r} at GPIO {gpio}.",
+            next_step=f"choose from {possible}.",
         )
     return {**wiring, "clock": clock, "clock_gpio": gpio}
 
@@ -143,8 +143,8 @@ def _read_address(node: Node) -> str:
     if found is None or "/" not in text or not 1 <= found.network.prefixlen <= 30:
         raise node.error(
             "address",
-            f"address {text!r} is no IPv4 address with the bits of its network.",
-            next_step="write it like 192.168.77.11/24, or leave it out: then the board asks by DHCP.",
+            f"address {text!r} is not an IPv4 address with a prefix length.",
+            next_step="write it like 192.168.77.11/24, or leave it out to use DHCP.",
         )
     return found.with_prefixlen
 
@@ -156,8 +156,8 @@ def _read_gateway(node: Node, address: str) -> str:
     if not address:
         raise node.error(
             "gateway",
-            "a gateway is of a static address, and there is none.",
-            next_step="name the address, or delete the line: DHCP tells the gateway.",
+            "'gateway' needs a static address.",
+            next_step="add the address, or delete the line: DHCP provides the gateway.",
         )
     network = ipaddress.IPv4Interface(address).network
     try:
@@ -165,7 +165,7 @@ def _read_gateway(node: Node, address: str) -> str:
     except ValueError:
         inside = False
     if not inside:
-        raise node.error("gateway", f"gateway {text!r} is no IPv4 address within {network}.")
+        raise node.error("gateway", f"gateway {text!r} is not an IPv4 address in {network}.")
     return text
 
 

@@ -84,7 +84,7 @@ class UsbPort:
             places = ", ".join(device.describe() for device in found)
             raise ConfigError(
                 f"{len(found)} USB devices have the serial number {self.serial}: {places}.",
-                next_step="name the place as well (usb: {path: …}).",
+                next_step="add the path (usb: {path: …}).",
             )
         return FoundPort(self.root / "dev" / self._port_of(found[0]), found[0])
 
@@ -117,7 +117,8 @@ class UsbPort:
         if self.interface is None:
             if len(device.ports) > 1:
                 raise ConfigError(
-                    f"the USB device {device.describe()} has serial ports at the interfaces {ports}.",
+                    f"the USB device {device.describe()} has several serial ports, at the "
+                    f"interfaces {ports}.",
                     next_step="name one (usb: {interface: …}).",
                 )
             return next(iter(device.ports.values()))

@@ -76,7 +76,7 @@ def build_product(
         )
     if target not in VIRTUAL_TARGETS:
         raise ConfigError(
-            f"a product is not built for {target!r}.",
+            f"a product cannot be built for {target!r}.",
             next_step=f"use one of: {', '.join((*VIRTUAL_TARGETS, *IMAGE_TARGETS))}.",
         )
     chip = target.removeprefix(VIRTUAL_PREFIX)

@@ -40,7 +40,7 @@ def build_for_chip(
     if not shutil.which("idf.py"):
         raise ConfigError(
             f"building {name} for {target} needs ESP-IDF, and idf.py is not on PATH.",
-            next_step=". $IDF_PATH/export.sh, or name a build: --firmware DIR.",
+            next_step=". $IDF_PATH/export.sh, or pass a build: --firmware DIR.",
         )
     build_dir = build_root / f"{name}-{target}"
     with locked(build_root / f"{build_dir.name}.lock", f"{name} for {target}", say):
@@ -62,8 +62,8 @@ def build_for_chip(
         found = build_target(build_dir)
         if found != target:
             raise ConfigError(
-                f"{build_dir} was built for {target}, and is for {found or 'no chip'}.",
-                next_step="look for a target that the project sets itself: IDF_TARGET in its CMakeLists.txt.",
+                f"{build_dir} was built for {target}, but its image is for {found or 'no chip'}.",
+                next_step="look for IDF_TARGET in the project's CMakeLists.txt.",
             )
         image_sha256(build_dir)
         return publish(build_dir) if publish else build_dir

@@ -181,7 +181,7 @@ def _place(base: Path, path: str, where: Path) -> Path:
     if "IDF_PATH" in path and "IDF_PATH" not in os.environ:
         raise ConfigError(
             f"{where} takes a component from IDF_PATH, which is not set.",
-            next_step="export IDF_PATH=… to an ESP-IDF's folder; only the component is read from there.",
+            next_step="export IDF_PATH=…, the folder of ESP-IDF; hil reads only the component from it.",
         )
     found = (base / os.path.expandvars(path)).resolve()
     if not (found / "CMakeLists.txt").is_file():
