@@ -13,13 +13,12 @@ no client reads it, a second client of the console is cut off, and --efuse names
 
 It misbehaves on request, by ``ESP_EMU_TRICKS=NAME=VALUE,…``:
 
-    program=PATH    play this program in the place of the image
+    program=PATH    play this program in the place of any image
     version=TEXT    say this version
-    die=TEXT        end at once, as by SIGKILL, when the console has said TEXT
+    die=TEXT        panic, with status 101, when the console has said TEXT
     hang=TEXT       stand still then, deaf to SIGTERM
     err=COMMAND     answer this control command with an error
-    mute=COMMAND    never answer it
-    lose=signal     take a signal for no graceful end: nothing is saved
+    lose=STATUS     end by a signal with this status, and save nothing; lose=torn: an empty file
     FAULT=VALUE     a lasting fault of the virtual board (torn_lines=1, garbage=200, …)
 """
 
@@ -29,7 +28,6 @@ import argparse
 import asyncio
 import contextlib
 import fcntl
-import functools
 import json
 import mmap
 import os
@@ -44,8 +42,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from hil.base import chips as base_chips
-from hil.boards.firmware.app_image import AppDescription
-from hil.boards.firmware.partition_table import APP, FACTORY, Partition
+from hil.boards.firmware import app_image
 from hil.virtual.board import chips
 from hil.virtual.board.boot import App
 from hil.virtual.board.chip import DETECTIONS, Detection, RtcWatchdog, VirtualChip
@@ -76,9 +73,6 @@ def fail(sentence: str) -> NoReturn:
 def tricks() -> dict[str, str]:
     words = filter(None, os.environ.get("ESP_EMU_TRICKS", "").split(","))
     return {name: value for name, _, value in (word.partition("=") for word in words)}
-
-
-# flags
 
 
 def endpoint(text: str) -> tuple[str, int]:
@@ -167,9 +161,6 @@ def open_network(text: str) -> int | None:
     return tap
 
 
-# chip and flash
-
-
 def chip_of(name: str) -> VirtualChip:
     """Return the virtual board's chip, or a C3 with the registers at which esptool looks for another."""
     if name in chips.CHIPS:
@@ -216,28 +207,20 @@ class ProcessFlash(NorFlash):
 
 
 class Board(VirtualBoard):
-    """A virtual board that plays a given program in the place of its image, and stops at a panic if asked."""
+    """A virtual board that says what it plays for the image that it boots, and tells of a panic."""
 
     program: Path | None = None
     on_panic: Callable[[], None] | None = None
 
-    def _boot(self, reset: Reset) -> None:
-        if self.program is None:
-            super()._boot(reset)
-            return
-        self.cable.transmit(f"{self.config.chip.rom.banner}esp-emu stand-in: no image runs, ".encode())
-        self.cable.transmit(f"{self.program.name} is played\r\n".encode())
-        place = Partition("played", APP, FACTORY, 0x10000, SECTOR_BYTES)
-        description = AppDescription(self.program.name, "1", "", bytes(32))
-        self._start_app(App(self.program.read_bytes(), place, description), reset)
+    def _start_app(self, info: App, reset: Reset) -> None:
+        played = self.program.name if self.program else f"the program of {info.description.project}"
+        self.cable.transmit(f"esp-emu stand-in: no image runs, {played} is played\r\n".encode())
+        super()._start_app(info, reset)
 
     def _crash(self, crash: PanicText) -> None:
         super()._crash(crash)
         if self.on_panic and crash.reset is PANIC:
             self.on_panic()
-
-
-# the host's side
 
 
 class Uart:
@@ -310,8 +293,7 @@ class Control:
             while (line := await reader.readline()).endswith(b"\n"):
                 words = line.decode(errors="replace").split()
                 name = words[0] if words else ""
-                if self._asked.get("mute") != name:
-                    writer.write(f"{self._answer(name, words[1:])}\n".encode())
+                writer.write(f"{self._answer(name, words[1:])}\n".encode())
         writer.close()
 
     def _answer(self, name: str, arguments: list[str]) -> str:
@@ -355,7 +337,9 @@ class Emulator:
         mac = self._efuses[EFUSE_MAC][::-1] if any(self._efuses[EFUSE_MAC]) else LOOPBACK_MAC
         network = (options.wifi_ssid, options.wifi_password)
         self.board = Board(BoardConfig("esp-emu", chip, mac, network=network), self.flash, lambda _text: None)
-        self.board.program = Path(asked["program"]) if "program" in asked else None
+        if "program" in asked:
+            self.board.program = program = Path(asked["program"])
+            app_image.unpack_elf = lambda _image: program.read_bytes()  # what the boot loader finds in any
         if options.elf and not options.no_panic_intercept:
             self.board.on_panic = lambda: self.end(1)
         for name in FAULTS.keys() & asked.keys():
@@ -371,7 +355,8 @@ class Emulator:
         if self._has_said(self.options.exit_on):
             self.end(0)
         elif self._has_said(self._asked.get("die")):
-            os.kill(os.getpid(), signal.SIGKILL)
+            print("thread 'main' panicked: on request", file=sys.stderr, flush=True)
+            os._exit(101)
         elif self._has_said(self._asked.get("hang")):
             for number in SIGNALS:
                 signal.signal(number, signal.SIG_IGN)
@@ -385,11 +370,18 @@ class Emulator:
         if not self._ended.done():
             self._ended.set_result(status)
 
+    def _interrupted(self) -> None:
+        how = self._asked.get("lose", "")
+        if how == "torn":
+            self.options.firmware.write_bytes(b"")
+        if how:
+            os._exit(int(how) if how.isdecimal() else 0)
+        self.end(0)
+
     async def run(self) -> int:
         loop, options = asyncio.get_running_loop(), self.options
         for number in SIGNALS:
-            by_signal = os._exit if "lose" in self._asked else self.end
-            loop.add_signal_handler(number, functools.partial(by_signal, 0))
+            loop.add_signal_handler(number, self._interrupted)
         try:
             if options.control_tcp:
                 await asyncio.start_server(Control(self.board, self._asked).serve, *options.control_tcp)

@@ -17,7 +17,7 @@ from hil.virtual.air.profile import load_profile
 from hil.virtual.rack_state import VirtualBoardSpec
 from hil.virtual.virtual_rack import VirtualRack, start_virtual_rack
 from tests.boards import rack_tools
-from tests.virtual import stand_in_qemu, test_emulator_esp_emu
+from tests.virtual import stand_in_qemu
 from tests.virtual.virtual_board_rig import console, is_alive, wait_until
 
 pytestmark = pytest.mark.slow
@@ -79,34 +79,6 @@ def test_an_emulated_board_stands_beside_a_virtual_one(rack: VirtualRack, tmp_pa
     emulation = {"emulator": "qemu 9.2.2", "icount": "3,sleep=on", "network": "openeth"}
     assert rack.emulation("e1") == emulation
     assert rack.emulation("v1") == {}
-
-
-def test_a_rack_that_is_stopped_lets_its_boards_save_their_flash(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An emulator that keeps flash in its process saves it at its end, and the rack waits for that."""
-    program = test_emulator_esp_emu.install(tmp_path / "bin")
-    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}:/usr/sbin:/sbin")
-    board = VirtualBoardSpec("e1", chip="esp32c6", mac=MAC, kind="emulated", emulator="esp-emu")
-    said = []
-    for wanted in ("one", "two"):
-        rack = VirtualRack.start(
-            name="saves",
-            state_dir=tmp_path / "state",
-            boards=[board],
-            profile=load_profile("perfect"),
-            air_seed=1,
-        )
-        try:
-            with console(Served(rack.boards["e1"].port)) as monitor:  # type: ignore[arg-type]
-                monitor.reset()
-                monitor.expect("hello from")
-                said.append(monitor.expect("\n").decode())
-                monitor.write(f"keep {wanted}")
-                monitor.expect(f"done {wanted}")
-        finally:
-            rack.stop()
-    assert "kept one" in said[1]
 
 
 def test_frames_pass_between_the_tap_and_the_air(rack: VirtualRack, tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""esp-emu is found, and a board around it keeps what a chip keeps; a small program plays it."""
+"""esp-emu is found, and a board around it keeps what a chip keeps; a stand-in plays it."""
 
 from __future__ import annotations
 
@@ -18,84 +18,33 @@ import pytest
 
 from hil.base.chips import CHIPS
 from hil.base.errors import ConfigError, RigError
+from hil.boards.firmware.image import build_image_dir
 from hil.virtual.emulator import esp_emu
 from hil.virtual.emulator.driver import EmulatedConfig
+from tests.virtual import esp_emu_standin
 from tests.virtual.virtual_board_rig import (
     MAC,
-    REPOSITORY,
     BoardProcess,
     Console,
     console,
+    flash_files,
     is_alive,
     run_esptool,
     wait_until,
+    write_flash_file,
 )
 
-APP = 0x10000
-PEER = """
-import argparse, os, signal, socket, sys, threading, time
-from pathlib import Path
-from hil.virtual.board import chips
-from hil.virtual.board.faults import ActiveFaults
-from hil.virtual.board.flash import NorFlash
-from hil.virtual.board.flash_commands import LoaderActions
-from hil.virtual.board.loader import SerialLoader
-
-if sys.argv[1:] == ["--version"]:
-    sys.exit(print("esp-emu 0.45.0"))
-parser = argparse.ArgumentParser(allow_abbrev=False)
-for flag in ("chip", "firmware", "efuse", "net", "strap-mode", "uart-tcp", "wifi-ssid", "wifi-password"):
-    parser.add_argument(f"--{flag}")
-parser.add_argument("--save-state", action="store_true")
-given = parser.parse_args()
-firmware = Path(given.firmware)
-header = 0x2000 if given.chip in ("esp32c5", "esp32p4") else 0
-content = firmware.read_bytes()
-megabytes = 1 << (content[header + 3] >> 4) if content[header] == 0xE9 else 4
-working = firmware.with_suffix(".working")
-working.write_bytes(content[: megabytes << 20].ljust(megabytes << 20, b"\\xff"))
-flash = NorFlash(working, megabytes << 20)  # in the process: the file is written at the end alone
-mac = Path(given.efuse).read_bytes()[0x18:0x1E][::-1]
-ending = ""
-
-def save(*_):
-    if ending == "deaf":
-        return
-    if ending == "full":
-        os._exit(1)
-    if given.save_state:
-        firmware.write_bytes(b"" if ending == "torn" else flash.read(0, flash.size_bytes))
-    os._exit(0)
-
-signal.signal(signal.SIGINT, save)
-if given.strap_mode == "0x02":
-    host, _, port = given.uart_tcp.rpartition(":")
-    connection = socket.create_server((host, int(port))).accept()[0]
-    actions = LoaderActions(transmit=connection.sendall, baud=lambda: 115200, set_baud=lambda _: None,
-        restart=lambda _: None, set_watchdog=lambda _: None, disconnect=lambda: None)
-    loader = SerialLoader(chips.by_name(given.chip), flash, mac, ActiveFaults(), actions)
-    while data := connection.recv(65536):
-        loader.feed(data)
-    signal.pause()
-kept = flash.read(0x9000, 8).rstrip(b"\\xff").decode()
-print("hello from", mac.hex(":"), "with", megabytes, "MB, kept", kept, given.net, flush=True)
-def product():
-    for number in range(1, 1 << 30):
-        print(f"asked seq={number}", flush=True)
-        time.sleep(0.005)
-        print(f"done seq={number}", flush=True)
-
-if flash.read(0x10000, 1) == b"\\xe9":
-    threading.Thread(target=product, daemon=True).start()
+END = 0xFF8000
+PROGRAM = """\
+#!{python} -IS
+import os, sys
+flash = int(os.environ["VBOARD_FLASH_FD"])
+kept, size = os.pread(flash, 8, 0x9000).rstrip(b"\\xff").decode(), os.fstat(flash).st_size >> 20
+print("hello from", os.environ["VBOARD_MAC"], "with", size, "MB, kept", kept, flush=True)
 for line in sys.stdin:
     word, _, rest = line.strip().partition(" ")
     if word == "keep":
-        flash.erase(0x9000, 8)
-        flash.program(0x9000, rest.encode())
-    elif word in ("deaf", "full", "torn"):
-        ending = word
-    elif word == "die":
-        sys.exit(f"thread 'main' panicked: {rest}")
+        os.pwrite(flash, rest.encode().ljust(8, b"\\xff"), 0x9000)
     print("done", rest, flush=True)
 """
 
@@ -103,23 +52,24 @@ for line in sys.stdin:
 class EspEmuProcess(BoardProcess):
     module = "hil.virtual.emulator"
 
+    """A board that runs an image for 4 MB of flash; of another chip than an ESP32-C3 it is empty."""
+
     def __init__(self, folder: Path, chip: str = "esp32c3") -> None:
         super().__init__(folder, "--chip", chip, "--emulator", "esp-emu")
+        if chip == "esp32c3" and not self.flash.exists():
+            build_image_dir(Path("/bin/true"), folder / "build", chip=chip, version="1")
+            write_flash_file(self.flash, {**flash_files(folder / "build"), END: b"behind"})
 
 
-def install(folder: Path) -> Path:
-    """Write a program called esp-emu to ``folder``; return it."""
-    folder.mkdir()
-    (folder / "peer.py").write_text(PEER)
-    program = folder / "esp-emu"
-    run = f"PYTHONPATH={REPOSITORY} exec {sys.executable} {folder / 'peer.py'}"
-    program.write_text(f'#!/bin/sh\n{run} "$@"\n')
-    program.chmod(0o755)
-    return program
+def install(folder: Path, **tricks: object) -> Path:
+    """Write a program called esp-emu to ``folder`` that plays PROGRAM; return it."""
+    folder.mkdir(exist_ok=True)
+    (folder / "program").write_text(PROGRAM.format(python=sys.executable))
+    return esp_emu_standin.install(folder, program=folder / "program", **tricks)
 
 
 @pytest.fixture(autouse=True)
-def peer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def emulator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The emulator, on PATH."""
     program = install(tmp_path / "bin")
     monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin:/usr/sbin:/sbin")
@@ -145,11 +95,11 @@ def reset(monitor: Console) -> str:
 
 
 def test_it_is_found_on_path_and_where_its_installer_puts_it(
-    peer: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    emulator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """PATH goes first; its version is the last word of the first line."""
     found = esp_emu.find("esp32c6")
-    assert (found.program, found.version) == (peer, "0.45.0")
+    assert (found.program, found.version) == (emulator, "0.45.0")
     assert found.environment() == {"emulator": "esp-emu 0.45.0"}
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -158,7 +108,7 @@ def test_it_is_found_on_path_and_where_its_installer_puts_it(
     assert "esp-emu.sha256" in caught.value.next_step
     installed = tmp_path / ".local" / "bin" / "esp-emu"
     installed.parent.mkdir(parents=True)
-    peer.rename(installed)
+    emulator.rename(installed)
     assert esp_emu.find("esp32c6").program == installed
 
 
@@ -187,10 +137,10 @@ def test_the_command_that_installs_it_takes_an_archive_of_the_digest_that_the_pr
     assert (done.returncode == 0, installed.exists()) == (is_right, is_right), done.stderr
 
 
-def test_a_program_without_a_version_is_another_one(peer: Path) -> None:
+def test_a_program_without_a_version_is_another_one(emulator: Path) -> None:
     """It is refused by its path."""
-    peer.write_text("#!/bin/sh\necho hello\n")
-    with pytest.raises(RigError, match=f"{peer} is no esp-emu"):
+    emulator.write_text("#!/bin/sh\necho hello\n")
+    with pytest.raises(RigError, match=f"{emulator} is no esp-emu"):
         esp_emu.find("esp32c3")
 
 
@@ -217,7 +167,8 @@ def test_the_chip_boots_with_the_boards_address_and_answers(board: EspEmuProcess
         said = reset(monitor)
         tell(monitor, "say good morning")
     assert MAC in said
-    assert "user,restrict=yes" in said
+    command = Path(f"/proc/{board.control.state()['emulator_pid']}/cmdline").read_text().split("\0")
+    assert command[command.index("--net") + 1] == "user,restrict=yes"
     assert len(board.flash.with_suffix(".efuses").read_bytes()) == 336
     emulation = {"emulator": "esp-emu 0.45.0", "network": "openeth"}
     assert board.control.state()["emulation"] == emulation
@@ -243,36 +194,30 @@ def test_a_reset_and_a_loss_of_power_keep_what_was_written(board: EspEmuProcess)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("chip", ["esp32c3", "esp32c6", "esp32p4"])
-def test_a_flash_that_is_empty_is_as_large_in_the_loader_as_the_boards(tmp_path: Path, chip: str) -> None:
-    """The emulator sizes it by an image's header, which is not there yet; the header that says so is taken
-    away again."""
-    with EspEmuProcess(tmp_path / "e1", chip) as board, console(board) as monitor:
-        monitor.port.rts, monitor.port.dtr = True, False  # EN low
-        monitor.port.dtr = True
-        monitor.port.rts = False  # EN high with IO0 low
-        board.wait_for(lambda state: state["mode"] == "download")
-        wait_until(lambda: board.flash.with_suffix(".emulator.working").exists(), "the emulator starts")
-        working = board.flash.with_suffix(".emulator.working")
-        wait_until(lambda: working.stat().st_size == 16 << 20, "it has 16 MB")
-        monitor.port.dtr = False
-        reset(monitor)
-    assert board.flash.read_bytes() == b"\xff" * (16 << 20)
+@pytest.mark.parametrize("chip", ["esp32s3", "esp32c6", "esp32p4"])
+def test_esptool_flashes_an_empty_chip_to_its_end_and_starts_it(tmp_path: Path, chip: str) -> None:
+    """DTR and RTS lead to another process in the serial loader, and back. The emulator sizes its flash by an
+    image's header, which is not there yet: the header that says so is taken away again."""
+    image = tmp_path / "data"
+    image.write_bytes(os.urandom(0x8000))
+    with EspEmuProcess(tmp_path / "e1", chip) as board:
+        words = ("--port", board.url(), "--chip", chip, "write-flash", f"{END:#x}", str(image))
+        status, said = run_esptool(*words)
+        assert status == 0, said
+        assert "Hash of data verified." in said
+        board.wait_for(lambda state: state["mode"] == "run")
+    assert board.flash.read_bytes() == b"\xff" * END + image.read_bytes()
 
 
 @pytest.mark.slow
-def test_esptool_flashes_an_empty_chip_and_starts_it(board: EspEmuProcess, tmp_path: Path) -> None:
-    """DTR and RTS lead to another process in the serial loader, and back."""
-    image = tmp_path / "app.bin"
-    image.write_bytes(os.urandom(0x8000))
-    status, said = run_esptool(
-        "--port", board.url(), "--chip", "esp32c3", "write-flash", f"{APP:#x}", str(image)
-    )
-    assert status == 0, said
-    assert "Hash of data verified." in said
-    board.wait_for(lambda state: state["mode"] == "run")
-    assert board.flash.read_bytes()[APP : APP + 0x8000] == image.read_bytes()
-    assert board.flash.read_bytes()[:4] == b"\xff" * 4
+def test_flash_is_as_large_as_its_image_says_and_keeps_what_lies_behind(board: EspEmuProcess) -> None:
+    """The file that the emulator gets is not longer than the flash that it makes of it."""
+    with console(board) as monitor:
+        tell(monitor, "keep one")
+        assert "with 4 MB, kept one" in reset(monitor)
+    content = board.flash.read_bytes()
+    assert len(content) == 16 << 20
+    assert content[END : END + 6] == b"behind"
 
 
 @pytest.mark.slow
@@ -294,22 +239,24 @@ def test_a_silent_chip_goes_on_where_it_stood(board: EspEmuProcess) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("word", "why"),
+    ("tricks", "why"),
     [
-        ("deaf", "it was killed by signal 9"),
-        ("full", "it ended with status 1"),
-        ("torn", "its file is empty"),
+        ({"hang": "done one"}, "it was killed by signal 9"),
+        ({"lose": 1}, "it ended with status 1"),
+        ({"lose": 0}, "it has not written its file"),
+        ({"lose": "torn"}, "its file is empty"),
     ],
 )
-def test_flash_that_is_not_saved_is_the_rigs_fault(tmp_path: Path, word: str, why: str) -> None:
+def test_flash_that_is_not_saved_is_the_rigs_fault(
+    tmp_path: Path, tricks: dict[str, object], why: str
+) -> None:
     """A process that had to be killed, that failed, or that wrote nothing: the board does not go on with an
     older flash."""
+    install(tmp_path / "bin", **tricks)
     board = EspEmuProcess(tmp_path / "e1").start()
     with console(board) as monitor:
-        reset(monitor)
+        monitor.expect("hello")
         tell(monitor, "keep one")
-        monitor.write(word)
-        monitor.expect("done")
         board.control.power("off")
     said = board.process.communicate(timeout=20)[1]
     assert board.process.returncode == 3
@@ -335,13 +282,14 @@ def test_a_uart_that_does_not_listen_is_told(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.slow
 def test_an_emulator_that_dies_is_the_rigs_fault_with_its_last_words(tmp_path: Path) -> None:
     """Status and last line are in the sentence."""
+    install(tmp_path / "bin", die="done out")
     board = EspEmuProcess(tmp_path / "e1").start()
     with console(board) as monitor:
         reset(monitor)
-        monitor.write("die out of memory")
+        monitor.write("say out")
         said = board.process.communicate(timeout=20)[1]
     assert board.process.returncode == 3
-    assert "esp-emu ended with status 1 and said: thread 'main' panicked: out of memory" in said
+    assert "esp-emu ended with status 101 and said: thread 'main' panicked: on request" in said
 
 
 @pytest.mark.slow

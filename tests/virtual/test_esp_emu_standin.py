@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from hil.boards.firmware.image import build_image_dir
 from tests.virtual import esp_emu_standin
-from tests.virtual.virtual_board_rig import run_esptool
+from tests.virtual.virtual_board_rig import flash_files, run_esptool, write_flash_file
 
 TIMEOUT_S = 20.0
 EFUSES = bytes(0x18) + bytes.fromhex("0300c40a2460") + bytes(0x132)
@@ -39,9 +40,12 @@ def free_port() -> int:
 class Process:
     """A stand-in that plays a script which echoes lines, and the sockets to it."""
 
-    def __init__(self, folder: Path, *flags: str, chip: str = "esp32c6", **asked: object) -> None:
+    def __init__(self, folder: Path, *flags: str, chip: str = "esp32c3", **asked: object) -> None:
         (folder / "echo.sh").write_text(ECHO)
         self.firmware, self.efuses = image(folder), folder / "efuse.bin"
+        if chip == "esp32c3":
+            build_image_dir(Path("/bin/true"), folder / "build", chip=chip, version="1")
+            write_flash_file(self.firmware, flash_files(folder / "build"), 4 << 20)
         self.efuses.write_bytes(EFUSES)
         self.uart, self.control = free_port(), free_port()
         self.log = folder / "log"
@@ -192,13 +196,13 @@ def test_esptool(chip: str, before: tuple[str, ...], tmp_path: Path) -> None:
 def test_misbehaviour(tmp_path: Path) -> None:
     """It dies at a word, answers an error, tears lines and says another version, as asked."""
     process = Process(tmp_path, die="got", err="ping", torn_lines=1, version="9.9.9")
-    assert process.ask("ping", "erase-flash") == ["err: ping fails on request", "ok"]
+    assert process.ask("erase-region 0x9000 0x1000", "ping") == ["ok", "err: ping fails on request"]
     said = subprocess.run(
         [tmp_path / "bin" / "esp-emu", "--version"], capture_output=True, text=True, check=True
     )
     assert said.stdout == "esp-emu 9.9.9\n"
     with process.connect(process.uart) as console:
         assert process.ask("reset") == ["ok"]
-        assert b"here" not in until(console, b"he")
+        assert b"no image runs" not in until(console, b"stand-in: no")
         console.sendall(b"now\n")
-        assert process.process.wait(TIMEOUT_S) == -signal.SIGKILL
+        assert process.process.wait(TIMEOUT_S) == 101

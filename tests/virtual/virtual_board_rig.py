@@ -123,9 +123,9 @@ def flash_files(build: Path) -> Mapping[int, Path]:
     return {int(offset, 0): build / name for offset, name in files.items()}
 
 
-def write_flash_file(path: Path, parts: Mapping[int, Path | bytes]) -> Path:
+def write_flash_file(path: Path, parts: Mapping[int, Path | bytes], size_bytes: int = 16 << 20) -> Path:
     """Make a flash file that holds ``parts``, as if they had been flashed."""
-    content = bytearray(b"\xff" * (16 << 20))
+    content = bytearray(b"\xff" * size_bytes)
     for offset, part in parts.items():
         data = part if isinstance(part, bytes) else part.read_bytes()
         content[offset : offset + len(data)] = data

@@ -153,10 +153,13 @@ class FlashCopy:
         if download:
             content[self._header] = _HEADER_OF_16_MB
         self._given = bytes(content[self._header])
-        self.path.write_bytes(content)
+        self.path.write_bytes(content[: _flash_bytes(self._given)])
+        self._state = self._file_state()
 
     def take_back(self) -> None:
         """Give the board what the emulator saved. Raises OSError, ValueError: it saved nothing."""
+        if self._file_state() == self._state:
+            raise ValueError("it has not written its file")
         content = bytearray(self.path.read_bytes()[: self._flash.size_bytes])
         if not content:
             raise ValueError("its file is empty")
@@ -167,6 +170,15 @@ class FlashCopy:
 
     def remove(self) -> None:
         self.path.unlink(missing_ok=True)
+
+    def _file_state(self) -> tuple[int, int]:
+        state = self.path.stat()
+        return state.st_ino, state.st_mtime_ns
+
+
+def _flash_bytes(header: bytes) -> int | None:
+    """Return the size of flash that an image's header asks for: its file must not be longer."""
+    return 1 << 20 + (header[3] >> 4) if header[:1] == b"\xe9" else None
 
 
 class Uart(Protocol):
