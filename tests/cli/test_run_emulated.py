@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -20,9 +21,13 @@ from hil.cli.app import run_command
 from hil.cli.emulated import in_emulator
 from hil.run.options import RunOptions
 from hil.virtual.emulator.drivers import check_board
-from tests.cli.test_compare import CMAKE, HIL_TOML, PROBE, TEST, THRESHOLDS, write
+from tests.cli.test_compare import HIL_TOML, write
+from tests.host_builds import build_product
 from tests.lab import own_environment
-from tests.virtual.test_emulator_esp_emu import install
+from tests.virtual import esp_emu_standin
+from tools.adopt import PAGE, steps
+
+NODE = PROJECT_ROOT / "examples" / "sensor-node"
 
 
 def options(folder: Path, chip: str, **sdkconfig: object) -> RunOptions:
@@ -62,45 +67,42 @@ def test_a_chip_that_the_emulator_lacks_is_said_before_anything_is_started(tmp_p
         in_emulator(options(tmp_path, "esp32"), "esp-emu")
 
 
-@pytest.mark.slow
-def test_a_products_build_is_flashed_measured_and_compared_in_turns(tmp_path: Path) -> None:
-    """By its own probe, on Wi-Fi behind address translation; a program plays emulator and product. Its times
-    are of no chip, so they are advice."""
-    project = tmp_path / "pump"
-    write(
-        project,
-        {
-            "CMakeLists.txt": CMAKE,
-            "hil.toml": HIL_TOML,
-            "hil/benches/stroke.probe.yaml": PROBE,
-            "hil/benches/test_stroke.py": TEST,
-            "hil/thresholds/stroke.yaml": THRESHOLDS,
-        },
-    )
+@pytest.fixture
+def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The sensor node as the project of docs/start/adopt.md, with fewer readings, and the program of it."""
+    folder = tmp_path / "node"
+    write(folder, {step.path: step.text for step in steps(PAGE) if step.path})
+    (folder / "hil.toml").write_text(HIL_TOML.replace("esp32", "esp32c3") + (folder / "hil.toml").read_text())
+    limits = folder / "hil" / "thresholds" / "reading_ack.yaml"
+    fewer = limits.read_text().replace("count: 60", "count: 20").replace("min_samples: 50", "min_samples: 10")
+    limits.write_text(fewer.replace("default: 150", "default: 20"))
+    shutil.copy(NODE / "CMakeLists.txt", folder)
+    built = build_product(NODE, target="virtual-esp32c3", build_root=tmp_path, say=lambda _line: None)
+    elf = built / "sensor_node.elf"
+    shutil.copy(elf, folder / "node.elf")
+    monkeypatch.setattr("hil.boards.firmware.app_image.pack_elf", lambda elf: bytes(len(elf) // 4 * 4))
     for name in ("base", "build"):
-        build_image_dir(Path("/bin/true"), project / name, chip="esp32c3", version=name)
-    program = install(tmp_path / "bin")
-    words = (
-        "run",
-        "--firmware",
-        "build",
-        "--emulator",
-        "esp-emu",
-        "--base",
-        "base",
-        "--suite",
-        "pr and stroke",
-    )
+        table = NODE / "partitions.csv"
+        build_image_dir(elf, folder / name, chip="esp32c3", version=name, partitions_csv=table)
+    return folder
+
+
+@pytest.mark.slow
+def test_a_products_build_is_flashed_measured_and_compared_in_turns(node: Path) -> None:
+    """By its own probe, on Wi-Fi behind address translation; a stand-in plays the emulator, and the node's
+    program its image. Its times are of no chip, so they are advice."""
+    program = esp_emu_standin.install(node / "bin", program=node / "node.elf")
+    words = ("run", "--firmware", "build", "--emulator", "esp-emu", "--base", "base")
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "hil", *words, "--no-report"], cwd=project, text=True, timeout=300,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+        [sys.executable, "-P", "-m", "hil", *words, "--suite", "pr and reading_ack", "--no-report"],
+        cwd=node, text=True, timeout=300, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
         env={
             **own_environment(), "PYTHONPATH": str(PROJECT_ROOT),
             "PATH": f"{program.parent}:{os.environ['PATH']}:/usr/sbin:/sbin",
         },
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
-    entries = [json.loads(line) for line in (project / "out/latest/records.jsonl").read_text().splitlines()]
+    entries = [json.loads(line) for line in (node / "out/latest/records.jsonl").read_text().splitlines()]
     records = [one for one in entries if one["type"] == "record"]
     assert {(one["role"], one["target"], one["rack"]) for one in records} == {
         ("candidate", "emulated-esp32c3", "esp-emu-wifi"),
@@ -108,7 +110,10 @@ def test_a_products_build_is_flashed_measured_and_compared_in_turns(tmp_path: Pa
     }
     emulation = {"emulator": "esp-emu 0.45.0", "network": "wifi"}
     assert all(one["environment"]["emulation"] == emulation for one in records)
-    verdict = json.loads((project / "out/latest/verdicts.json").read_text())
+    said = (node / "out/latest/console/esp32c3.log").read_text()
+    assert said.count("no image runs, node.elf is played") >= len(records)
+    assert {name for name in ("base", "build") if f"version={name} " in said} == {"base", "build"}
+    verdict = json.loads((node / "out/latest/verdicts.json").read_text())
     assert "the time of an emulated chip is no chip's" in json.dumps(verdict)
 
 
