@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rack of two emulators, from its file to its end: a chip in QEMU and two in esp-emu; stand-ins play both."""
+"""A rack of two emulators, from its file to its end: a chip in QEMU, two in esp-emu; stand-ins play both."""
 
 from __future__ import annotations
 

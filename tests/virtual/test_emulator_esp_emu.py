@@ -152,12 +152,15 @@ def test_a_chip_that_it_does_not_emulate_is_a_wrong_target() -> None:
 
 
 def test_wifi_is_called_as_the_racks(tmp_path: Path) -> None:
-    """Name and pass phrase are the rack's; frames go to the tap of the board's namespace in any case."""
+    """Name and pass phrase are the rack's, or it is open; frames go to the tap of the board's namespace."""
     tap = ["--net", "tap,ifname=eth0"]
     cable = EmulatedConfig("e1", "esp32c6", bytes(6), tmp_path)
     assert esp_emu.network_words(cable) == tap
     wifi = replace(cable, network="wifi", ssid="lab", password="twelve words")
     assert esp_emu.network_words(wifi) == [*tap, "--wifi-ssid", "lab", "--wifi-password", "twelve words"]
+    without = esp_emu.network_words(replace(wifi, password=""))
+    start = ["--chip", "esp32c6", "--firmware", str(esp_emu_standin.__file__)]
+    assert esp_emu_standin.parse([*start, *without]).wifi_auth == "open"
 
 
 @pytest.mark.slow

@@ -134,7 +134,10 @@ def network_words(board: EmulatedConfig) -> list[str]:
     if board.netns is None:
         return ["--net", "user,restrict=yes"]
     tap = ["--net", f"tap,ifname={rack_namespace.EMULATOR_DEVICE}"]
-    return [*tap, "--wifi-ssid", board.ssid, "--wifi-password", board.password] if board.ssid else tap
+    if not board.ssid:
+        return tap
+    security = ["--wifi-password", board.password] if board.password else ["--wifi-auth", "open"]
+    return [*tap, "--wifi-ssid", board.ssid, *security]
 
 
 class FlashCopy:
