@@ -73,7 +73,16 @@ PUBLISHED = (".svg", ".pftrace")
 
 def events_file(run_path: Path, record: RunRecord) -> Path | None:
     """Return the file of a record's trace, None where there is none (any more)."""
-    name = record.environment.get(GROUP, {}).get("file")
+    return _kept(run_path, record, "file")
+
+
+def timeline(run_path: Path, record: RunRecord) -> Path | None:
+    """Return the timeline that an emulator wrote of a record's boot, None where there is none."""
+    return _kept(run_path, record, "timeline")
+
+
+def _kept(run_path: Path, record: RunRecord, key: str) -> Path | None:
+    name = record.environment.get(GROUP, {}).get(key)
     path = run_path / str(name)
     inside = isinstance(name, str) and path.resolve().is_relative_to((run_path / FOLDER).resolve())
     return path if inside and path.is_file() else None

@@ -6,7 +6,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -19,7 +19,7 @@ from hil.base.project import product_here
 from hil.boards.current_sampling import Meters
 from hil.boards.environment import host_environment, rig_environment
 from hil.boards.firmware.backtrace import decode_panic
-from hil.boards.firmware.build_folder import Image, console_baud
+from hil.boards.firmware.build_folder import Image, app_image, console_baud
 from hil.boards.flash.by_command import is_by_command
 from hil.boards.lease import lease_air, lease_rack
 from hil.boards.rack import Board, Rack
@@ -41,7 +41,7 @@ from hil.run.rounds import BOOT_DEADLINE_S
 from hil.session import AgentSession
 from hil.session.console import MASK
 from hil.store import RunDirectory
-from hil.trace.files import Origin, store_trace
+from hil.trace.files import Origin, store_trace, timeline_file
 
 NETWORK_DEADLINE_S = 30.0
 
@@ -80,6 +80,7 @@ class LabRig:
         self._given = given
         self._append_lock = threading.Lock()
         self._traces: Counter[str] = Counter()  # of each board
+        self._timelines: dict[str, Mapping[str, Scalar]] = {}  # what records say of a board's last boot
         self._crashes: dict[str, Crashes] = {}  # of each board's last boot
         self._meters = Meters(run.path)
 
@@ -136,7 +137,7 @@ class LabRig:
         reads_flash = not is_by_command(board)
         crashes = Crashes(board, firmware.build_dir, console_log, log, reads_flash=reads_flash)
         self._crashes[board.id] = crashes
-        with crashes.told(), ExitStack() as stack:
+        with crashes.told(), self._traced(board, boot, firmware.build_dir), ExitStack() as stack:
             if boot.image.product:
                 with self._blaming_the_network(board):
                     product = self._product(board, boot, stack, check_stop)
@@ -151,6 +152,19 @@ class LabRig:
             yield AgentDevice(
                 board, session, self._network, firmware.sha256, self._companions, address, self._meters
             )
+
+    def _traced(self, board: Board, boot: Boot, build_dir: Path) -> AbstractContextManager[None]:
+        """Keep a timeline of an emulated board's boot, where the rack file asks for it."""
+        if not board.trace:
+            return nullcontext()
+        elf = app_image(build_dir).with_suffix(".elf").resolve()
+        if not elf.is_file():
+            self._timelines[board.id] = {"error": f"there is no {elf}, by which an emulator names tasks"}
+            return nullcontext()
+        self._traces[board.id] += 1
+        file = timeline_file(board.id, boot.index, self._traces[board.id])
+        self._timelines[board.id] = {"timeline": str(file)}
+        return self._network.traced(board, elf, self._run.path / file)
 
     def _product(
         self, board: Board, boot: Boot, stack: ExitStack, check_stop: Callable[[], None]
@@ -264,7 +278,8 @@ class LabRig:
     def record(self, board: Board, boot: Boot, case: Case, outcome: Observed, started_utc: str) -> RunRecord:
         series = outcome.series
         peer = {"peer": outcome.environment} if outcome.environment else {}
-        trace = self._keep_trace(board, boot.index, case, outcome)
+        timeline = self._timelines.get(board.id, {})
+        trace = {**timeline, **self._keep_trace(board, boot.index, case, outcome)}
         if crashes := self._crashes.get(board.id):
             crashes.decode_counted()
         with self._blaming_the_network(board):

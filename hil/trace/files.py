@@ -3,6 +3,7 @@
 
     trace/<board>/<boot>-<nn>-<bench>.json      the events, with what is needed to read them
     trace/<board>/<boot>-<nn>-<bench>.pftrace   the same for ui.perfetto.dev
+    trace/<board>/<boot>-<nn>.timeline.json     what an emulator saw of a whole boot, for ui.perfetto.dev
 
 The picture beside them (.svg) is drawn with the reports, from the JSON file.
 """
@@ -63,6 +64,11 @@ class StoredTrace:
     trace: Trace
     timeline: Timeline
     finding: TraceFinding
+
+
+def timeline_file(board: str, boot_index: int, number: int) -> Path:
+    """Return the path below the run of a boot's timeline, the board's trace ``number``."""
+    return Path(FOLDER) / board / f"{boot_index}-{number:02}.timeline.json"
 
 
 def is_traced(series: Series) -> bool:

@@ -143,7 +143,8 @@ def take_lock(paths: RackPaths, name: str) -> int:
 def clean(paths: RackPaths) -> bool:
     """Remove what a killed run left; returns whether there was something."""
     stale = paths.holder.exists()
-    leftovers = [paths.holder, *paths.folder.glob("*.sock"), *paths.folder.glob("*.log")]
+    patterns = ("*.sock", "*.log", "*.elf", "*.timeline.json")
+    leftovers = [paths.holder, *(path for pattern in patterns for path in paths.folder.glob(pattern))]
     for path in leftovers:
         path.unlink(missing_ok=True)
     return stale

@@ -8,22 +8,24 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import socket
 import struct
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hil.base.errors import RigError
+from hil.base.errors import HilError, RigError
 from hil.boards.rack import Board, Rack
 from hil.virtual import rack_namespace, rack_start, rack_state, remote_process, unix_socket
 from hil.virtual.air.build import build_air
 from hil.virtual.air.control import AirControl
 from hil.virtual.air.profile import AirProfile
 from hil.virtual.emulator import drivers
+from hil.virtual.emulator.driver import elf_of, timeline_of
 from hil.virtual.rack_start import BoardCommand, default_board_command
 from hil.virtual.rack_state import RackPaths, VirtualBoardSpec
 from hil.virtual.remote_process import RemoteProcess
@@ -173,6 +175,27 @@ class VirtualRack:
         if self.boards[board_id].kind != "emulated":
             return {}
         return dict(self.board_control(board_id).state()["emulation"])
+
+    @contextlib.contextmanager
+    def traced(self, board_id: str, elf: Path, into: Path) -> Iterator[None]:
+        """Have an emulated board traced, whatever it starts; the timeline of its last start goes to ``into``.
+
+        It is whole when its emulator has ended, so the board's power is cycled.
+        """
+        flash = self._paths.board_flash(board_id)
+        link, timeline = elf_of(flash), timeline_of(flash)
+        for path in (link, timeline):
+            path.unlink(missing_ok=True)
+        link.symlink_to(elf)
+        try:
+            yield
+        finally:
+            link.unlink(missing_ok=True)
+            with contextlib.suppress(HilError):  # why it does not answer is told by whoever asks it next
+                self.board_control(board_id).power("cycle")
+            if timeline.exists():
+                into.parent.mkdir(parents=True, exist_ok=True)
+                shutil.move(timeline, into)
 
     def access_point_interface(self, board_id: str) -> str:
         """Return the bridge's port towards the board: the access point's side of its air."""

@@ -21,7 +21,7 @@ from hil.reports.allure.samples import samples_of
 from hil.reports.allure.story import RunStory, Story, parse_case_id
 from hil.reports.kinds import mark
 from hil.reports.ledger import ledger_file
-from hil.reports.trace_notes import events_file
+from hil.reports.trace_notes import GROUP, events_file, timeline
 
 _COMMAND = re.compile(r"\d+\.\d+ > #\S+ (?P<verb>\S+) ?(?P<rest>.*)")
 _BETWEEN_BOOTS = "…\n"
@@ -113,6 +113,16 @@ def _traces(run: RunStory, story: Story) -> Iterator[Attachment]:
                 key = f"trace {record.boot_index} {suffix}"
                 data = path.with_suffix(suffix).read_bytes()
                 yield Attachment(key, f"{name}, {boot}", mime_type, suffix.removeprefix("."), data)
+        yield from _timeline(run, record, boot)
+
+
+def _timeline(run: RunStory, record: RunRecord, boot: str) -> Iterator[Attachment]:
+    """Yield what an emulator saw of a boot, or that it left nothing."""
+    key, name = f"timeline {record.boot_index}", f"emulator's timeline for ui.perfetto.dev, {boot}"
+    if path := timeline(run.path, record):
+        yield Attachment(key, name, "application/json", "json", path.read_bytes())
+    elif missing := record.environment.get(GROUP, {}).get("timeline"):
+        yield Attachment(key, f"no {name}", "text/plain", "txt", f"The emulator left no {missing}.".encode())
 
 
 def _ledgers(run: RunStory, story: Story) -> Iterator[Attachment]:

@@ -50,7 +50,8 @@ def test_a_name_that_no_series_can_have_is_refused(tmp_path: Path, name: str) ->
 def test_a_project_that_names_nothing_is_asked_for_a_name(tmp_path: Path, cmake: str) -> None:
     """No name is made up: the sentence names the CMakeLists.txt, and where to say it."""
     found = read_project(project(tmp_path, cmake=cmake))
-    with pytest.raises(ConfigError, match=r"CMakeLists\.txt: project\(.*\) is not usable .*hil\.toml: product"):
+    wanted = r"CMakeLists\.txt: project\(.*\) is not usable .*hil\.toml: product"
+    with pytest.raises(ConfigError, match=wanted):
         product_of(found)
 
 

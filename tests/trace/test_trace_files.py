@@ -251,3 +251,23 @@ def test_a_damaged_trace_costs_its_picture_alone(tmp_path: Path) -> None:
     (result,) = (path / "allure-results").glob("*-result.json")
     assert "preempted: x" in result.read_text()
     assert not (path / "trace" / "a.svg").exists()
+
+
+def test_a_timeline_of_an_emulator_is_attached_or_said_to_be_missing(tmp_path: Path) -> None:
+    """Beside the scheduler's own trace; the case's result says where the emulator left none."""
+    here = tmp_path / "out" / "kept" / "trace" / "v1" / "0-01.timeline.json"
+    here.parent.mkdir(parents=True)
+    here.write_text("[]")
+    names = {"v1": "trace/v1/0-01.timeline.json", "v2": "trace/v2/0-01.timeline.json"}
+    records = [traced(replace(publish_record(), board=board), {"timeline": names[board]}) for board in names]
+    path = store_run(tmp_path / "out", NAME, records)
+    (tmp_path / "out" / "kept" / "trace").rename(path / "trace")
+    complete_results(read_judged_run(path))
+    attached = {
+        one["name"]: (path / "allure-results" / one["source"]).read_text()
+        for each in (path / "allure-results").glob("*-result.json")
+        for one in json.loads(each.read_text())["attachments"]
+        if "timeline" in one["name"]
+    }
+    name = "emulator's timeline for ui.perfetto.dev, boot 0, virtual"
+    assert attached == {name: "[]", f"no {name}": f"The emulator left no {names['v2']}."}

@@ -73,7 +73,8 @@ class Board:
     is looked for whenever it is opened.
 
     ``serial`` is "" for a process (``is_process``) without a port of its own: each rack that is started gives
-    it a free one, and ``at`` says which. ``emulator`` is "" where the board is not emulated. ``hub_power``
+    it a free one, and ``at`` says which. ``emulator`` is "" where the board is not emulated, and writes a
+    timeline of tasks where ``trace``. ``hub_power``
     switches the hub that it hangs on, and all else there with it. ``current`` measures what it draws.
     """
 
@@ -87,6 +88,7 @@ class Board:
     labels: tuple[str, ...] = ()
     limits: Mapping[str, int] = field(default_factory=dict)
     emulator: str = ""
+    trace: bool = False
     where: str = ""
     network: Network = WIFI
     hub_power: Power | None = None
@@ -335,6 +337,7 @@ def _read_board(node: Node, drivers: Path) -> Board:
         labels=tuple(node.texts("labels", default=[])),
         limits=_read_limits(node.section("limits", default=None)),
         emulator=_read_emulator(node, kind),
+        trace=kind == "emulated" and node.boolean("trace", default=False),
         where=node.where(),
         network=read_network(node.section("network", default=None), kind=kind, chip=chip, where=node.where()),
         hub_power=read_hub(node.section("hub_power", default=None), drivers),

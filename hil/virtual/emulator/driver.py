@@ -16,12 +16,13 @@ class Abilities:
     """The chips and networks that an emulator has, in the words of a rack file.
 
     Each has a clock beside the host's. ``counting`` are the chips whose instructions are a clock, too, which
-    is the same in each boot.
+    is the same in each boot. ``traces``: it writes a timeline of the firmware's tasks.
     """
 
     chips: tuple[str, ...]
     networks: tuple[str, ...]
     counting: tuple[str, ...] = ()
+    traces: bool = False
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,10 @@ class EmulatedConfig:
 
 @dataclass(frozen=True)
 class Start:
-    """What a start of a chip is given. ``download`` enters its serial loader; ``frozen``, it stands still."""
+    """What a start of a chip is given. ``download`` enters its serial loader; ``frozen``, it stands still.
+
+    With the ``elf`` of the firmware the emulator writes a timeline to ``timeline_of(flash.path)``.
+    """
 
     board: EmulatedConfig
     flash: NorFlash
@@ -52,6 +56,17 @@ class Start:
     log: Path
     download: bool = False
     frozen: bool = False
+    elf: Path | None = None
+
+
+def elf_of(flash: Path) -> Path:
+    """Return where a run links the ELF file of a boot that is to be traced."""
+    return flash.with_suffix(".elf")
+
+
+def timeline_of(flash: Path) -> Path:
+    """Return where an emulator writes the timeline of its last start from flash."""
+    return flash.with_suffix(".timeline.json")
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ def driver_of(name: str) -> Driver:
 
 
 def check_board(board: Board) -> None:
-    """Raise ConfigError, with file and line, where a board's emulator lacks its chip or its network."""
+    """Raise ConfigError, with file and line, where a board's emulator lacks what it asks for."""
     try:
         able = driver_of(board.emulator).ABILITIES
     except ConfigError as error:
@@ -47,6 +47,12 @@ def check_board(board: Board) -> None:
                 f"{board.where}: board {board.id!r}: {board.emulator} has no {what} {word}.",
                 next_step=f"take {' or '.join((*has, *(f'emulator: {name}' for name in others)))}.",
             )
+    if board.trace and not able.traces:
+        tracing = " or ".join(name for name, driver in DRIVERS.items() if driver.ABILITIES.traces)
+        raise ConfigError(
+            f"{board.where}: board {board.id!r}: {board.emulator} has no trace.",
+            next_step=f"delete the line trace, or take emulator: {tracing}.",
+        )
 
 
 def _words(driver: Driver, what: str) -> tuple[str, ...]:

@@ -33,12 +33,14 @@ from hil.virtual import rack_namespace
 from hil.virtual.board.flash import NorFlash
 from hil.virtual.emulator import process
 from hil.virtual.emulator.console import READ_BYTES, EmulatorConsole
-from hil.virtual.emulator.driver import Abilities, EmulatedConfig, Hooks, Start
+from hil.virtual.emulator.driver import Abilities, EmulatedConfig, Hooks, Start, timeline_of
 
 NAME = "esp-emu"
 PROGRAM = "esp-emu"
 ABILITIES = Abilities(
-    chips=("esp32c3", "esp32c5", "esp32c6", "esp32h2", "esp32p4", "esp32s3"), networks=("openeth", "wifi")
+    chips=("esp32c3", "esp32c5", "esp32c6", "esp32h2", "esp32p4", "esp32s3"),
+    networks=("openeth", "wifi"),
+    traces=True,
 )
 DOWNLOAD_STRAP = "0x02"  # of each chip; it is translated
 EFUSE_BYTES = 336
@@ -126,6 +128,9 @@ def command_line(emulator: EspEmu, start: Start, firmware: Path, uart_port: int 
     argv += ["--firmware", str(firmware), "--save-state", "--efuse", str(start.efuses)]
     if uart_port:
         argv += ["--strap-mode", DOWNLOAD_STRAP, "--uart-tcp", f"127.0.0.1:{uart_port}"]
+    if start.elf:  # which alone would end the chip at its first panic
+        argv += ["--trace", str(timeline_of(start.flash.path)), "--elf", str(start.elf)]
+        argv += ["--no-panic-intercept"]
     return [*argv, *network_words(start.board)]
 
 

@@ -22,7 +22,7 @@ from hil.virtual.board.faults import ActiveFaults
 from hil.virtual.board.flash import NorFlash, open_locked
 from hil.virtual.board.machine import BROWNOUT_AFTER_S, Mode, Timers, call_later
 from hil.virtual.board.reset import ResetActions, ResetCircuit
-from hil.virtual.emulator.driver import EmulatedConfig, Emulator, Hooks, RunningChip, Start
+from hil.virtual.emulator.driver import EmulatedConfig, Emulator, Hooks, RunningChip, Start, elf_of
 
 SUPPLY_GAP_S = 0.1
 
@@ -153,6 +153,7 @@ class EmulatedBoard:
                 self._timers.later(BROWNOUT_AFTER_S, self.brown_out)
 
     def _start_of(self, *, download: bool) -> Start:
+        elf = elf_of(self.flash.path)
         return Start(
             self.config,
             self.flash,
@@ -160,6 +161,7 @@ class EmulatedBoard:
             self.files.log,
             download=download,
             frozen="silent" in self.faults,
+            elf=elf.resolve() if elf.exists() and not download else None,
         )
 
     def _hooks(self) -> Hooks:
