@@ -55,7 +55,8 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy_checkout(folder)
     changelog = folder / "CHANGELOG.md"
     section = f"## Unreleased\n\n## {hil.__version__} (2026-12-01)\n\n{NOTES}\n## 0.0.1\n\n- Old.\n"
-    changelog.write_text(changelog.read_text().replace("## Unreleased\n", section, 1))
+    known = changelog.read_text().replace(f"## {hil.__version__} ", "## 0.0.2 ")
+    changelog.write_text(known.replace("## Unreleased\n", section, 1))
     git(folder, "init", "--quiet")
     git(folder, "remote", "add", "origin", "https://github.example/example/hil.git")
     commit_all(folder)
