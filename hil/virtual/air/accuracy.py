@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure the air on this machine by its own statistics: ``python -m hil.virtual.air.accuracy``.
 
-Prints the tables of docs/explain/virtual-air.md: delivered delay, rate, loss.
+Prints delivered delay, rate and loss.
 """
 
 from __future__ import annotations

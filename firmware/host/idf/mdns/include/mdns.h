@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mDNS and DNS-SD (RFC 6762, RFC 6763): what products use of the registry's component espressif/mdns 1.x,
- * IPv4. docs/explain/host-idf.md says what is not there. */
+ * IPv4. docs/explain/host-network.md says what is not there. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Name resolution as lwIP's: the host's own structures and constants, but lwIP's errors and its own way to a
- * name server. docs/explain/host-idf.md. */
+ * name server. docs/explain/host-network.md. */
 #pragma once
 
 #include <netdb.h>
