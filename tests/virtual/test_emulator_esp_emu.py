@@ -197,7 +197,7 @@ def test_a_reset_and_a_loss_of_power_keep_what_was_written(board: EspEmuProcess)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("chip", ["esp32s3", "esp32c6", "esp32p4"])
+@pytest.mark.parametrize("chip", ["esp32c6", "esp32p4"])
 def test_esptool_flashes_an_empty_chip_to_its_end_and_starts_it(tmp_path: Path, chip: str) -> None:
     """DTR and RTS lead to another process in the serial loader, and back. The emulator sizes its flash by an
     image's header, which is not there yet: the header that says so is taken away again."""

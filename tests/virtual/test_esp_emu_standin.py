@@ -177,7 +177,7 @@ def test_kill_loses_flash(emulator: Process) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("chip", "before"), [("esp32c6", ()), ("esp32s3", ("--no-stub",)), ("esp32h2", ())])
+@pytest.mark.parametrize(("chip", "before"), [("esp32s3", ("--no-stub",)), ("esp32h2", ())])
 def test_esptool(chip: str, before: tuple[str, ...], tmp_path: Path) -> None:
     """The real esptool writes flash over the socket, by stub and ROM, once the strap says download."""
     process = Process(tmp_path, "--strap-mode", "0x02", "--save-state", chip=chip)
