@@ -9,8 +9,9 @@ import os
 import signal
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,11 +75,22 @@ class Process:
 
 
 @pytest.fixture
-def emulator(tmp_path: Path) -> Iterator[Process]:
-    process = Process(tmp_path, "--save-state")
-    yield process
-    process.process.kill()
-    process.process.wait(TIMEOUT_S)
+def start(tmp_path: Path) -> Iterator[Callable[..., Process]]:
+    """Start a stand-in, which ends with the test whatever becomes of it."""
+    with contextlib.ExitStack() as stack:
+
+        def started(*flags: str, **more: Any) -> Process:
+            process = Process(tmp_path, *flags, **more)
+            stack.callback(process.process.wait, TIMEOUT_S)
+            stack.callback(process.process.kill)
+            return process
+
+        yield started
+
+
+@pytest.fixture
+def emulator(start: Callable[..., Process]) -> Process:
+    return start("--save-state")
 
 
 def until(connection: socket.socket, text: bytes) -> bytes:
@@ -178,9 +190,9 @@ def test_kill_loses_flash(emulator: Process) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("chip", "before"), [("esp32s3", ("--no-stub",)), ("esp32h2", ())])
-def test_esptool(chip: str, before: tuple[str, ...], tmp_path: Path) -> None:
+def test_esptool(chip: str, before: tuple[str, ...], start: Callable[..., Process], tmp_path: Path) -> None:
     """The real esptool writes flash over the socket, by stub and ROM, once the strap says download."""
-    process = Process(tmp_path, "--strap-mode", "0x02", "--save-state", chip=chip)
+    process = start("--strap-mode", "0x02", "--save-state", chip=chip)
     (tmp_path / "data").write_bytes(os.urandom(5000))
     process.connect(process.control).close()
     port = f"socket://127.0.0.1:{process.uart}"
@@ -193,9 +205,9 @@ def test_esptool(chip: str, before: tuple[str, ...], tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_misbehaviour(tmp_path: Path) -> None:
+def test_misbehaviour(start: Callable[..., Process], tmp_path: Path) -> None:
     """It dies at a word, answers an error, tears lines and says another version, as asked."""
-    process = Process(tmp_path, die="got", err="ping", torn_lines=1, version="9.9.9")
+    process = start(die="got", err="ping", torn_lines=1, version="9.9.9")
     assert process.ask("erase-region 0x9000 0x1000", "ping") == ["ok", "err: ping fails on request"]
     said = subprocess.run(
         [tmp_path / "bin" / "esp-emu", "--version"], capture_output=True, text=True, check=True
