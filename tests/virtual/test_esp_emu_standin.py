@@ -32,6 +32,12 @@ def image(folder: Path, size: int = 4 << 20) -> Path:
     return path
 
 
+def bootable(folder: Path) -> Path:
+    """Write an image of an ESP32-C3 that its ROM and boot loader take."""
+    build_image_dir(Path("/bin/true"), folder / "build", chip="esp32c3", version="1")
+    return write_flash_file(folder / "merged.bin", flash_files(folder / "build"), 4 << 20)
+
+
 def free_port() -> int:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
@@ -43,10 +49,8 @@ class Process:
 
     def __init__(self, folder: Path, *flags: str, chip: str = "esp32c3", **asked: object) -> None:
         (folder / "echo.sh").write_text(ECHO)
-        self.firmware, self.efuses = image(folder), folder / "efuse.bin"
-        if chip == "esp32c3":
-            build_image_dir(Path("/bin/true"), folder / "build", chip=chip, version="1")
-            write_flash_file(self.firmware, flash_files(folder / "build"), 4 << 20)
+        self.firmware = bootable(folder) if chip == "esp32c3" else image(folder)
+        self.efuses = folder / "efuse.bin"
         self.efuses.write_bytes(EFUSES)
         self.uart, self.control = free_port(), free_port()
         self.log = folder / "log"
@@ -218,3 +222,31 @@ def test_misbehaviour(start: Callable[..., Process], tmp_path: Path) -> None:
         assert b"no image runs" not in until(console, b"stand-in: no")
         console.sendall(b"now\n")
         assert process.process.wait(TIMEOUT_S) == 101
+
+
+CRASH = "#!/bin/sh\necho here\nread -r line\nkill -SEGV $$\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("flags", "status", "said"),
+    [
+        (["--exit-on", "here"], 0, b"here\n"),
+        (["--elf", "/bin/true", "--trace", "trace.json"], 1, b"Guru Meditation Error"),
+        (["--elf", "/bin/true", "--no-panic-intercept", "--exit-on", "rst:0x3"], 0, b"Rebooting..."),
+        (["--timeout", "300ms"], 0, b""),
+    ],
+)
+def test_ends(flags: list[str], status: int, said: bytes, tmp_path: Path) -> None:
+    """Over stdin and stdout: at a text, at the first panic of an ELF unless that is told off, and in time.
+    Each is graceful: the trace is written."""
+    (tmp_path / "crash.sh").write_text(CRASH)
+    firmware = bootable(tmp_path)
+    program = esp_emu_standin.install(tmp_path / "bin", program=tmp_path / "crash.sh")
+    argv = [program, "--chip", "esp32c3", "--firmware", firmware, *flags]
+    done = subprocess.run(
+        argv, input=b"now\n", capture_output=True, cwd=tmp_path, timeout=TIMEOUT_S, check=False
+    )
+    assert done.returncode == status, done.stderr
+    assert said in done.stdout
+    assert (tmp_path / "trace.json").exists() == ("--trace" in flags)
