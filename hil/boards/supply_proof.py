@@ -57,8 +57,8 @@ def _check_gone(board: Board) -> None:
     except RigError:  # nothing answers, or the port is gone with its host's supply
         return
     raise RigError(
-        f"the power switch of board {board.id} does not switch: its boot loader still answers "
-        f"after power-off (MAC address {found.mac}).",
+        f"the power of board {board.id} lies: switched off, its boot loader still answers "
+        f"(MAC address {found.mac}).",
         next_step="use a hub that really switches its ports; check that the board is on the named port "
         "and that nothing else powers it (a second cable, a programmer).",
     )

@@ -275,7 +275,7 @@ def test_trouble_is_one_sentence_with_a_way_out(farm: Farm) -> None:
         ("rack: attic, target: esp32", "b1 (board=b1, rack=lab, target=virtual-esp32)."),
     ):
         assert f"Nearest: {near}" in farm.refused(farm.places_rack(f"match: {{{match}}}"))
-    assert "2 boards are wanted" in farm.refused(farm.places_rack("match: {board: b1}, count: 2"))
+    assert "2 boards are requested" in farm.refused(farm.places_rack("match: {board: b1}, count: 2"))
     exporter.kill()
     exporter.wait()
     rack = farm.places_rack("match: {board: b1}")
@@ -285,10 +285,8 @@ def test_trouble_is_one_sentence_with_a_way_out(farm: Farm) -> None:
     config = (farm.folder / "exporter-1.yaml").read_text()
     farm.start_exporter("other", config.replace("schema: 1", "schema: 7"))
     said = farm.refused(rack)
-    assert (
-        "refused 2 place b1: its exporter other describes boards in version 7 of HilBoard; this hil reads 1"
-        in said
-    )
+    assert "refused 2 place b1: its exporter other describes boards in version 7" in said
+    assert "but this hil reads 1" in said
     farm.await_free("b1")
     farm.started[0].kill()
     farm.started[0].wait()
