@@ -50,7 +50,7 @@ def judge_again(run: JudgedRun, leg: Leg, plan: CiPlan, counting: Counting) -> J
         return JudgedAgain(wrong)
     limits = counting.head or own_limits(run)
     if not limits:
-        raise ConfigError(f"the run {run.run_id} keeps no limits, so nobody can judge it again.")
+        raise ConfigError(f"the run {run.run_id} has no stored limits, so it cannot be judged again.")
     if wrong := _not_as_planned(info, leg, plan, entries, limits):
         return JudgedAgain(wrong)
     planned = planned_boots(info)

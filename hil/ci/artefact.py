@@ -99,7 +99,7 @@ def unpack(content: bytes, to: Path) -> None:
     except ConfigError:
         raise
     except Exception as error:  # others wrote it: zipfile has many words for a file that is none
-        raise ConfigError(f"the artefact is no zip that can be read: {type(error).__name__}.") from error
+        raise ConfigError(f"the artefact is not a readable zip: {type(error).__name__}.") from error
 
 
 def _entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
@@ -116,14 +116,14 @@ def _entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
             or kind not in (0, stat.S_IFREG)
             or entry.compress_type not in _METHODS
         ):
-            raise ConfigError(f"the artefact holds {entry.orig_filename[:80]!r}, which is none of its files.")
+            raise ConfigError(f"the artefact holds the unexpected file {entry.orig_filename[:80]!r}.")
         found[entry.filename] = entry
     if PLAN not in found:
         raise ConfigError(f"the artefact holds no {PLAN}.")
     if max(entry.file_size for entry in listed) > MOST_FILE_BYTES or _total(listed) > MOST_BYTES:
-        raise ConfigError(f"the artefact's files come to {_total(listed):,} B, more than are read.")
+        raise ConfigError(f"the artefact's files have {_total(listed):,} B in total, more than allowed.")
     if any(entry.file_size > 4096 and entry.file_size > MOST_RATIO * entry.compress_size for entry in listed):
-        raise ConfigError("a file of the artefact is packed far tighter than any verdict.")
+        raise ConfigError("a file of the artefact has an implausible compression ratio.")
     return found
 
 
@@ -136,5 +136,5 @@ def _content(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
     with archive.open(entry) as stream:
         content = stream.read(entry.file_size + 1)
     if len(content) != entry.file_size:
-        raise ConfigError("a file of the artefact has another size than its zip says.")
+        raise ConfigError("a file of the artefact does not have the size listed in its zip.")
     return content

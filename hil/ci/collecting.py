@@ -29,7 +29,7 @@ def collect(out: Path, leg: str, to: Path) -> Path:
     """
     if not re.fullmatch(LEG_NAME, leg):
         raise ConfigError(
-            f"{leg!r} is no name of a leg.", next_step="name one of the plan's: virtual, rack-esp32, …"
+            f"invalid leg name {leg!r}.", next_step="use a leg of the plan: virtual, rack-esp32, …"
         )
     folder = to / leg
     if not ended.read(out / ENDED):
@@ -57,7 +57,7 @@ def _newest(out: Path, leg: str) -> RunDirectory:
     if run.path.parent != out.resolve():
         raise RigError(
             f"the leg {leg} left no run in {out}: the newest is {run.path}.",
-            next_step=f"measure it again; {out}/latest points out of its folder.",
+            next_step=f"measure it again; {out}/latest points outside its folder.",
         )
     return run
 

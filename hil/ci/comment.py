@@ -53,7 +53,7 @@ def comment(github: GitHub, run_id: int, *, head: str = "") -> tuple[str, ...]:
     """
     run = read_run(github, run_id)
     if head and head != run.head:
-        raise ConfigError(f"the run {run_id} is of {run.head[:12]}, and not of {terminal(head, 40)}.")
+        raise ConfigError(f"the run {run_id} is of {run.head[:12]}, not of {terminal(head, 40)}.")
     if run.event != EVENT:
         return (f"The run {run_id} is of no pull request, so nothing is written.",)
     if run.conclusion == WAITS:
@@ -153,7 +153,7 @@ def _read(
         plan = hold_against(plan, diff, read_targets(Path.cwd(), diff.base).racks)
     check_limits(github, run.head, folder / FOLDER)
     if not (folder / FOLDER).is_dir():
-        raise ConfigError("the artefact holds no limits, so nothing can be judged again.")
+        raise ConfigError("the artefact holds no limits, so the run cannot be judged again.")
     legs = folder / artefact.LEGS
     verdict = conclude_by(folder / FOLDER, plan, legs, jobs.others, partial(_excuses, github, run, plan))
     if verdict.acceptable and jobs.verdict == "success":  # else the check would have to be run again first
@@ -190,7 +190,7 @@ def download(github: GitHub, run: WorkflowRun) -> bytes:
     except GitHubRefusal as error:
         if error.status not in (404, 410):
             raise
-        raise ConfigError("the artefact is gone.") from error
+        raise ConfigError("the artefact no longer exists.") from error
 
 
 def _check_agreement(verdict: CiVerdict, jobs: Jobs) -> None:
@@ -198,6 +198,6 @@ def _check_agreement(verdict: CiVerdict, jobs: Jobs) -> None:
     if (verdict.exit_code == ExitCode.PASS) == (jobs.verdict == "success"):
         return
     raise ConfigError(
-        f"the artefact comes to exit code {int(verdict.exit_code)}, but the job {VERDICT_JOB} "
-        f"ended with {jobs.verdict!r}."
+        f"the artefact comes to exit code {int(verdict.exit_code)}, but the job {VERDICT_JOB} ended "
+        f"with {jobs.verdict!r}."
     )

@@ -212,11 +212,11 @@ def _chips(targets: tuple[str, ...], where: str) -> tuple[str, ...]:
     for target in targets:
         if target == HOST_TARGET:
             raise ConfigError(
-                f"{where}: the target {target} gives a program and no image to flash, so there is nothing "
-                "to bundle or to put on a rack.",
+                f"{where}: the target {target} builds a host program, not an image to flash, so it "
+                "cannot be bundled or flashed.",
                 next_step=_CHIPS,
             )
         if target not in IMAGE_TARGETS:
             hint = did_you_mean(target, IMAGE_TARGETS)
-            raise ConfigError(f"{where}: there is no target {target!r}{hint}", next_step=_CHIPS)
+            raise ConfigError(f"{where}: unknown target {target!r}{hint}", next_step=_CHIPS)
     return tuple(dict.fromkeys(targets))

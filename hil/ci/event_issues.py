@@ -101,7 +101,7 @@ def _read(trend: object) -> list[tuple[_Place, Mapping[str, Any]]]:
         return [(_place(one, trend), one) for one in events if one["effect"] != "better"]  # type: ignore[arg-type]
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise ConfigError(
-            f"this is no trend.json with events: {error!r}.",
+            f"not a trend.json with events: {error!r}.",
             next_step="name out/report/trend/trend.json of a report of nights.",
         ) from error
 

@@ -72,13 +72,13 @@ class GitHub:
         """Check the address. Raises ConfigError."""
         if not _REPOSITORY.fullmatch(self.repository):
             raise ConfigError(
-                f"{self.repository!r} is no repository.",
+                f"{self.repository!r} is not a repository.",
                 next_step="name it as owner/name: --repository, or GITHUB_REPOSITORY.",
             )
         parts = urlsplit(self.api)
         if not _is_safe(self.api) or parts.username or parts.query:
             raise ConfigError(
-                f"the API's address {parts.scheme}://{parts.hostname} is none that a token may be sent to.",
+                f"hil sends no token to the API address {parts.scheme}://{parts.hostname}.",
                 next_step=f"set GITHUB_API_URL to an address with https, such as {DEFAULT_API}.",
             )
         self._session = requests.Session()
@@ -104,8 +104,8 @@ class GitHub:
             if len(found) < PAGE_SIZE:
                 return
         raise RigError(
-            f"GitHub's list {path} has more than {MOST_PAGES * PAGE_SIZE} entries, so it was not read.",
-            next_step="that is more than this command looks through.",
+            f"GitHub's list {path} has more than {MOST_PAGES * PAGE_SIZE} entries, so hil did not read it.",
+            next_step="this command reads no more entries.",
         )
 
     def post(self, path: str, body: Mapping[str, Any], kind: type[T] = dict) -> T:  # type: ignore[assignment]
@@ -121,7 +121,7 @@ class GitHub:
         answer, _ = self._ask("GET", path, ok=(302,))
         target = answer.headers.get("Location", "")
         if not _is_safe(target):
-            raise RigError(f"GitHub redirects {path} to no address with https.", next_step=_LATER)
+            raise RigError(f"GitHub redirects {path} to an address without https.", next_step=_LATER)
         return self._send("GET", target, f"the file of {path}", (200,), most_bytes, "")[1]
 
     def _json(self, method: str, path: str, kind: type[T], **more: Any) -> T:
@@ -129,7 +129,7 @@ class GitHub:
         try:
             stored = msgspec.json.decode(content)
         except (msgspec.DecodeError, RecursionError) as error:
-            raise RigError(f"GitHub's answer to {path} is no JSON.", next_step=_LATER) from error
+            raise RigError(f"GitHub's answer to {path} is not JSON.", next_step=_LATER) from error
         return _as(kind, stored, path)
 
     def _ask(
@@ -210,7 +210,7 @@ def _as(kind: type[T], stored: object, path: str) -> T:
         return msgspec.convert(stored, kind)
     except msgspec.ValidationError as error:
         raise RigError(
-            f"GitHub's answer to {path} is not what its API says: {error}.",
+            f"GitHub's answer to {path} does not follow its API: {error}.",
             next_step=f"run the job again; GITHUB_API_URL must be GitHub's API of {API_VERSION} or later.",
         ) from error
 

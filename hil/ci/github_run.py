@@ -152,11 +152,11 @@ def read_run(github: GitHub, run_id: int) -> WorkflowRun:
     path, home = run.path.partition("@")[0], run.repository.full_name or ""
     if path != WORKFLOW or home.lower() != github.repository.lower() or not COMMIT.fullmatch(run.head):
         raise ConfigError(
-            f"the run {run_id} is of {path!r} in {home!r}, and not of {WORKFLOW} in {github.repository}.",
+            f"the run {run_id} is of {path!r} in {home!r}, not of {WORKFLOW} in {github.repository}.",
             next_step="name a run of that workflow.",
         )
     if run.status != "completed":
-        raise ConfigError(f"the run {run_id} has not ended yet.", next_step="wait until it has.")
+        raise ConfigError(f"the run {run_id} has not ended yet.", next_step="wait until it has ended.")
     return run
 
 

@@ -97,7 +97,7 @@ def limits_at(repository: Path, commit: str, place: LimitPlace) -> ByBench:
     known = try_git(repository, "cat-file", "-e", f"{commit}^{{commit}}").returncode == 0
     if done.returncode and not (place.project and known):
         said = done.stderr.decode(errors="replace").strip()
-        raise ConfigError(f"the limits of {commit[:12]} cannot be had: {said}")
+        raise ConfigError(f"the limits of {commit[:12]} cannot be fetched: {said}")
     with tempfile.TemporaryDirectory(prefix="hil-limits-") as root:
         folder = Path(root) / FOLDER
         folder.mkdir()
@@ -119,7 +119,7 @@ def _unpack(content: bytes, folder: Path) -> None:
             if entry.isfile() and Path(entry.name).parent == Path() and entry.name.endswith(".yaml")
         ]
         if len(wanted) > _MOST_FILES or any(entry.size > _MOST_FILE_BYTES for entry in wanted):
-            raise ConfigError(f"more than {_MOST_FILES} files, or one beyond {_MOST_FILE_BYTES:,} B.")
+            raise ConfigError(f"more than {_MOST_FILES} files, or a file larger than {_MOST_FILE_BYTES:,} B.")
         for entry in wanted:
             if stream := archive.extractfile(entry):
                 (folder / Path(entry.name).name).write_bytes(stream.read())

@@ -339,7 +339,7 @@ def read_plan(path: Path) -> CiPlan:
         return _parsed(read_at_most(path, SETTINGS_MOST_BYTES))
     except (OSError, ValueError) as error:
         raise ConfigError(
-            f"{path} is no plan of format {SCHEMA} that can be read: {error}.",
+            f"{path} is not a readable plan of format {SCHEMA}: {error}.",
             next_step="look at the log of the job that plans, or make one: hil ci plan.",
         ) from error
 
@@ -360,5 +360,5 @@ def read_plan_of(path: Path, head: str) -> CiPlan:
     """Return a plan for the commit ``head``. Raises ConfigError as read_plan(), or if it is for another."""
     plan = read_plan(path)
     if plan.head != head:
-        raise ConfigError(f"the plan is for the commit {plan.head[:12]}, and the run for {head[:12]}.")
+        raise ConfigError(f"the plan is for the commit {plan.head[:12]}, but the run is for {head[:12]}.")
     return plan

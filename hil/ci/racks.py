@@ -107,8 +107,8 @@ def racks_off(text: str) -> dict[str, str]:
     for chip in reasons:
         if chip not in IMAGE_TARGETS:
             raise ConfigError(
-                f"the variable {VARIABLE}: there is no rack {chip[:80]!r}{did_you_mean(chip, IMAGE_TARGETS)}",
-                next_step=f"write chips ({', '.join(IMAGE_TARGETS)}), each with a reason or none: "
+                f"the variable {VARIABLE}: unknown rack {chip[:80]!r}{did_you_mean(chip, IMAGE_TARGETS)}",
+                next_step=f"write chips ({', '.join(IMAGE_TARGETS)}), each with an optional reason: "
                 "esp32: no power; esp32s3.",
             )
     return {

@@ -68,13 +68,15 @@ def hold_against(plan: CiPlan, diff: Diff, racks: Sequence[str]) -> CiPlan:
     """
     if plan.base != diff.base:
         raise ConfigError(
-            f"the plan compares with {plan.base[:12] or 'nothing'}, and the merge base is {diff.base[:12]}.",
-            next_step="run pr.yml again, which plans anew.",
+            f"the plan compares with {plan.base[:12] or 'nothing'}, but the merge base is {diff.base[:12]}.",
+            next_step="run pr.yml again, which makes a new plan.",
         )
     event = CiEvent("pull_request", "pr", plan.head, diff.base, plan.repository, plan.pull_request, plan.fork)
     own = make_plan(event, diff.base, diff.files, Targets(plan.build, tuple(racks)))
     if strangers := {leg.name for leg in plan.legs} - {leg.name for leg in own.legs}:
-        raise ConfigError(f"the plan has a leg {min(strangers)}, which the default branch's code plans not.")
+        raise ConfigError(
+            f"the plan has a leg {min(strangers)}, which the default branch's code does not plan."
+        )
     legs = tuple(_leg_of(leg, plan, own.changes) for leg in own.legs)
     return replace(plan, event=event.name, trigger=event.trigger, changes=own.changes, legs=legs)
 
@@ -88,7 +90,7 @@ def _leg_of(own: Leg, plan: CiPlan, changes: Sequence[str]) -> Leg:
         return replace(own, skip=found.skip, undecided=True)
     if found.skip and not own.skip:
         raise ConfigError(
-            f"the plan leaves out {own.name} ({found.skip}), and the change touches {', '.join(changes)}."
+            f"the plan leaves out {own.name} ({found.skip}), but the change touches {', '.join(changes)}."
         )
     return own if found.skip else replace(own, skip="")
 
@@ -110,7 +112,9 @@ def check_limits(github: GitHub, head: str, folder: Path) -> None:
     known = {one.name: one.sha for one in listed if one.type == "file" and one.name.endswith(".yaml")}
     here = {path.name: _blob(path.read_bytes()) for path in folder.glob("*.yaml")}
     if other := sorted(name for name in known.keys() | here.keys() if known.get(name) != here.get(name)):
-        raise ConfigError(f"the artefact's {FOLDER}/{other[0]} is not that of the commit {head[:12]}.")
+        raise ConfigError(
+            f"the artefact's {FOLDER}/{other[0]} differs from the file in the commit {head[:12]}."
+        )
 
 
 def _blob(content: bytes) -> str:

@@ -87,8 +87,8 @@ def console_board(board_id: str, rack: Path, out: Path) -> None:
         board = _with_port(leased, rack, out)
         if not sys.stdin.isatty():
             raise ConfigError(
-                f"the console of board {board.id} needs a terminal, and stdin is none.",
-                next_step="run it in a terminal, by ssh with -t; what a board says in a run is in "
+                f"the console of board {board.id} needs a terminal, but stdin is not a terminal.",
+                next_step="run it in a terminal, by ssh with -t; a run's console logs are in "
                 "OUT/RUN/console.",
             )
         argv = [sys.executable, "-m", "serial.tools.miniterm", "--raw", "--eol", "LF"]
@@ -111,7 +111,9 @@ def quarantine_board(board_id: str, why: str, rack: Path, out: Path) -> None:
     A run that has begun goes on with it.
     """
     if not (reason := " ".join(why.split())):
-        raise ConfigError("--why is empty.", next_step="say why, for those who find the board missing.")
+        raise ConfigError(
+            "--why is empty.", next_step="give the reason, for those who find the board missing."
+        )
     loaded = load_rack(rack)
     board = loaded.board(board_id)
     put(folder_of(loaded, out), Quarantine(board.id, utc_now(), _user(), reason))
@@ -144,8 +146,8 @@ def scan_ports(ports: tuple[str, ...]) -> None:
     if not found:
         raise RigError(
             "this host has no serial port.",
-            next_step="plug a board in, by a cable that carries data; "
-            "hil board scan rfc2217://HOST:PORT asks a port of another host.",
+            next_step="connect a board with a data cable; hil board scan rfc2217://HOST:PORT asks a port "
+            "on another host.",
         )
     owned = owners([DEFAULT_RACK, *sorted(HOST_RACKS.glob("*.yaml"))])
     with ThreadPoolExecutor(len(found)) as pool:
@@ -209,7 +211,7 @@ def _with_port(board: Board, rack: Path, out: Path) -> Board:
     served = boards_up(loaded, out).get(board.id)
     if served is None:
         raise RigError(
-            f"no `hil virtual up` keeps board {board.id} of rack {loaded.name} up, so it has no port.",
+            f"board {board.id} of rack {loaded.name} has no port, because `hil virtual up` is not running.",
             next_step="hil virtual up, in another terminal.",
         )
     return served

@@ -103,7 +103,7 @@ def command(
     _check_revision(at, ruler_of, of_product=product is not None)
     if plant_publish_us and (product or at):
         raise ConfigError(
-            "--plant-publish-us is of hil's own firmware as it lies here.",
+            "--plant-publish-us works only on hil's own firmware in the working tree.",
             next_step="leave -C and --at out.",
         )
     if product:
@@ -111,10 +111,11 @@ def command(
             click.echo(str(_build_product(product, target, at, bundle, sdkconfig, stubs)))
         return
     if sdkconfig or stubs:
-        raise ConfigError("--sdkconfig and --stubs are of a product.", next_step="hil build -C DIR.")
+        raise ConfigError("--sdkconfig and --stubs are only for a product.", next_step="hil build -C DIR.")
     if bundle and target == HOST_TARGET:
         raise ConfigError(
-            f"the target {target} gives a program and no image to flash, so there is nothing to bundle.",
+            f"the target {target} builds a host program, not an image to flash, so there is "
+            "nothing to bundle.",
             next_step="leave --bundle out.",
         )
     with told(failure):
@@ -125,12 +126,12 @@ def _check_revision(at: str | None, ruler_of: str | None, *, of_product: bool) -
     """Raise ConfigError where --at and --ruler-of name nothing, or do not go with the rest."""
     if at == "":  # mostly a variable that is not set; the working tree would be another firmware
         raise ConfigError(
-            "the revision of --at is empty, so there is no commit to build.",
+            "--at is empty, so there is no commit to build.",
             next_step="name a commit, or leave --at out to build the working tree.",
         )
     if ruler_of is not None and of_product:
         raise ConfigError(
-            "--ruler-of with -C: what measures a product is on the host, and not in it.",
+            "--ruler-of with -C: a product is measured from the host, so its build has no ruler.",
             next_step="leave --ruler-of out.",
         )
     if ruler_of is not None and (at is None or not ruler_of):
@@ -164,7 +165,7 @@ def _build_product(
     """Build a product, of the working tree or of a commit, into the bundle if one is named."""
     if stubs and (at is not None or target not in VIRTUAL_TARGETS):
         raise ConfigError(
-            "--stubs is of the working tree and of virtual boards.",
+            "--stubs is only for the working tree and virtual boards.",
             next_step=f"leave --at out, and choose one of: {', '.join(VIRTUAL_TARGETS)}.",
         )
     revision = find_revision(folder, at) if at is not None else None

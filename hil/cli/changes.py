@@ -245,7 +245,8 @@ def _check_racks(history: Path, racks: Sequence[str]) -> None:
     for rack in racks if known else ():
         if rack not in known:
             raise ConfigError(
-                f"--rack {rack}: the history in {history} holds no run of it{did_you_mean(rack, known)}",
+                f"--rack {rack}: the history in {history} holds no run of this rack"
+                f"{did_you_mean(rack, known)}",
                 next_step=f"it holds {', '.join(sorted(known))}; `hil history show` lists their runs.",
             )
 
@@ -256,8 +257,8 @@ def _check_products(history: History, folder: Path, products: Sequence[str]) -> 
         if product not in history.products:
             known = [name for name in history.products if name]
             raise ConfigError(
-                f"--product {product}: the history in {folder} holds no run of it"
-                f"{did_you_mean(product, known)}",
+                f"--product {product}: the history in {folder} holds no such "
+                f"run{did_you_mean(product, known)}",
                 next_step=f"it holds {', '.join(known) or 'none by name'}: hil history show",
             )
 

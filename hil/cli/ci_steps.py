@@ -33,7 +33,7 @@ def jobs_of_this_run() -> tuple[Job, ...]:
     if not (token and run_id.isdigit() and attempt.isdigit()):
         raise ConfigError(
             "GITHUB_TOKEN, GITHUB_RUN_ID and GITHUB_RUN_ATTEMPT do not name a workflow run.",
-            next_step="do this in a job of GitHub Actions, with the permission actions: read.",
+            next_step="run this command in a GitHub Actions job, with the permission actions: read.",
         )
     return jobs_of(github_of_job(token), int(run_id), int(attempt))
 

@@ -158,7 +158,7 @@ def _check_jobs(plan: CiPlan, job_results: Mapping[str, str]) -> None:
     unknown = sorted({leg.measured_by for leg in plan.legs if not leg.skip} - set(job_results))
     if on_github() and unknown:
         raise ConfigError(
-            f"HIL_JOBS says nothing of how {', '.join(unknown)} ended, so there is no verdict.",
+            f"HIL_JOBS lacks the result of {', '.join(unknown)}, so there is no verdict.",
             next_step="in the workflow, list every job in `needs` and set HIL_JOBS: ${{ toJSON(needs) }}.",
         )
 
@@ -204,4 +204,4 @@ def _read_trend(path: Path) -> object:
     try:
         return json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{path.name} is no JSON.", next_step="build the report again.") from error
+        raise ConfigError(f"{path.name} is not JSON.", next_step="build the report again.") from error

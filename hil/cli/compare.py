@@ -101,8 +101,8 @@ def _planned(options: RunOptions, project: Project | None) -> tuple[tuple[Any, .
     images = tuple(read_campaign(planned).plan.images)
     if not images:
         raise ConfigError(
-            f"no board that is chosen measures any case of {suite!r}.",
-            next_step=f"hil plan --suite '{suite}' says why of each.",
+            f"none of the chosen boards can measure a case of {suite!r}.",
+            next_step=f"hil plan --suite '{suite}' prints the reason for each.",
         )
     return images, planned
 

@@ -52,7 +52,7 @@ def refuse_others(context: click.Context) -> None:
         if parameter.name not in _READ and context.get_parameter_source(parameter.name or "") is typed
     ]
     if others:
-        raise click.UsageError(f"{', '.join(others)}: for a rack, and not with --pytest.")
+        raise click.UsageError(f"{', '.join(others)}: only for a rack, not with --pytest.")
 
 
 def compare_suite(options: RunOptions, suite: Suite, ref: str | None) -> int:
@@ -60,7 +60,7 @@ def compare_suite(options: RunOptions, suite: Suite, ref: str | None) -> int:
     builds = _builds(options, suite, ref)
     if app_image(builds["candidate"]).read_bytes() == app_image(builds["base"]).read_bytes():
         raise ConfigError(
-            f"{builds['candidate']} and {builds['base']} hold one image: there is nothing to compare.",
+            f"{builds['candidate']} and {builds['base']} hold the same image: there is nothing to compare.",
             next_step="change the firmware, or name another commit or build.",
         )
     command = SuiteCommand(_pytest(), (str(suite.path), *suite.arguments), Path.cwd())
@@ -72,7 +72,7 @@ def _pytest() -> str:
     """Return the suite's pytest: of the environment that is active, else of hil's own."""
     found = shutil.which("pytest") or shutil.which("pytest", path=str(Path(sys.executable).parent))
     if not found:
-        raise ConfigError("there is no pytest on PATH.", next_step="activate the suite's environment.")
+        raise ConfigError("pytest is not on PATH.", next_step="activate the suite's environment.")
     return found
 
 
@@ -98,7 +98,7 @@ def _target(options: RunOptions, project: Project | None) -> str:
     chips = [options.target] if options.target else list(project.targets) if project else []
     if len(chips) != 1:
         raise ConfigError(
-            f"the suite runs on one chip, and {', '.join(chips) or 'no chip'} is known.",
+            f"the suite runs on one chip, but {', '.join(chips) or 'no chip'} is known.",
             next_step="name it: --target esp32s3; or name both builds: --firmware DIR --base DIR.",
         )
     return chips[0]

@@ -32,7 +32,9 @@ def at_port(options: RunOptions, address: str) -> RunOptions:
     Raises HilError: nothing answers there, somebody else has the port, or its network is not known.
     """
     if options.boards:
-        raise ConfigError("--port with --board: the port says which board.", next_step="leave one out.")
+        raise ConfigError(
+            "--port with --board: the port already selects the board.", next_step="leave one out."
+        )
     file = PROJECT_RACK if options.rack == DEFAULT_RACK else options.rack
     port = named(address)
     if known := _board_at(port, file):
@@ -55,7 +57,7 @@ def _board_at(port: Port, file: Path) -> str:
 
 def _new(options: RunOptions, port: Port, file: Path) -> RunOptions:
     if owner := owners([]).get(port_at(port.address)):  # of a run under way
-        raise RigError(f"port {port.address} is of {owner.describe()}.", next_step="wait for that run.")
+        raise RigError(f"port {port.address} belongs to {owner.describe()}.", next_step="wait for that run.")
     found = who_answers(port)
     click.echo(f"At {port.address}: {found.chip}, {found.mac}, {found.size or 'unknown'} flash")
     joins = _joins_network(options, rack_file(port, found, ALONE), found.board_id)

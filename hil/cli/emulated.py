@@ -41,7 +41,7 @@ def in_emulator(options: RunOptions, emulator: str) -> RunOptions:
         )
     if options.firmware is None:
         raise ConfigError(
-            "--emulator without --firmware: it makes a board of the build's chip.",
+            "--emulator without --firmware: the build decides which chip is emulated.",
             next_step="add --firmware DIR, a build; or name a rack file with emulated boards.",
         )
     chip = str(flasher_args(options.firmware).get("extra_esptool_args", {}).get("chip", ""))
@@ -67,8 +67,8 @@ def _network(build_dir: Path, emulator: str, chip: str) -> str:
     able = driver_of(emulator).ABILITIES
     if chip not in able.chips:
         raise ConfigError(
-            f"{build_dir} is for {chip or 'no chip'}, and {emulator} emulates {', '.join(able.chips)}.",
-            next_step="take another emulator, or a board: docs/operate/emulated-boards.md.",
+            f"{build_dir} is for {chip or 'no chip'}, but {emulator} emulates {', '.join(able.chips)}.",
+            next_step="use another emulator, or a board: docs/operate/emulated-boards.md.",
         )
     has_wifi = "wifi" in able.networks and CHIPS[chip].wifi
     return "wifi" if has_wifi and not option(build_dir, "ETH_USE_OPENETH") else "openeth"

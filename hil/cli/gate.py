@@ -54,7 +54,7 @@ def command(runs: tuple[Path, ...], thresholds: Path | None, *, verbose: bool, w
         return int(_say_otherwise(runs or (DEFAULT_OUT / "latest",), thresholds))
     if len(runs) > 1:
         raise ConfigError(
-            f"{len(runs)} runs to judge again; the exit code is one run's.",
+            f"{len(runs)} runs to judge again, but the exit code is for one run.",
             next_step="name one; --would-change takes several.",
         )
     return _judge_again(runs[0] if runs else DEFAULT_OUT / "latest", thresholds, verbose=verbose)
@@ -126,7 +126,7 @@ def _write_reports(run: JudgedRun) -> None:
         write_run(run)
     except HilError as error:
         raise RigError(
-            f"{run.path / SUMMARY} was not written, so it does not go with verdicts.json: {error}",
+            f"{run.path / SUMMARY} was not written, so it does not match verdicts.json: {error}",
             next_step=f"judge it again: hil gate {typed_path(run.path)}",
         ) from error
 

@@ -46,7 +46,7 @@ def add(runs: tuple[Path, ...], history_folder: Path, *, force: bool) -> None:
     Runs of pull requests are refused: their figures are not those of main.
     """
     if not runs:
-        raise ConfigError("no run is named.", next_step="add the newest: hil history add out/latest")
+        raise ConfigError("no run is given.", next_step="add the newest: hil history add out/latest")
     for run in runs:
         added = add_run(read_run(run), history_folder, force=force)
         state = "added" if added.is_new else "was there already"
@@ -115,8 +115,8 @@ def _load(history_folder: Path) -> History:
     if not history.sessions:
         raise ConfigError(
             f"{history_folder} holds no history.",
-            next_step="measure and add a run: hil run, then hil history add out/latest; or fetch what others "
-            "measured: hil history fetch",
+            next_step="measure and add a run: hil run, then hil history add out/latest; or fetch the "
+            "shared history: hil history fetch",
         )
     return history
 
@@ -125,7 +125,7 @@ def _series(history: History, words: Sequence[str]) -> list[SeriesHistory]:
     found = [entry for key, entry in history.entries.items() if all(word in key[0] for word in words)]
     if not found:
         raise ConfigError(
-            f"no series has a name with {' and '.join(map(repr, words))} in it.",
+            f"no series name contains {' and '.join(map(repr, words))}.",
             next_step="`hil history show` lists racks and boards; a name is rack/board/case/metric.",
         )
     return found

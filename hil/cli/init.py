@@ -57,7 +57,7 @@ def find_firmware(root: Path) -> Path:
     names = ", ".join(path.name for path in found)
     raise ConfigError(
         f"{root} holds {f'several ESP-IDF projects: {names}' if found else 'no ESP-IDF project'}.",
-        next_step="go to the folder in which idf.py builds (its CMakeLists.txt includes ESP-IDF's "
+        next_step="go to the folder where idf.py builds (its CMakeLists.txt includes ESP-IDF's "
         "project.cmake), then hil init.",
     )
 
@@ -93,7 +93,7 @@ def called_workflow(asked: str) -> str:
         if not found or ".." in asked:
             raise ConfigError(
                 f"--workflow {asked!r} names no repository and no version of the tool.",
-                next_step="OWNER/REPOSITORY@REF, such as example/hil@v1.0.0; best a commit in full.",
+                next_step="OWNER/REPOSITORY@REF, such as example/hil@v1.0.0; preferably a full commit hash.",
             )
         return f"{found[1]}/{CALLED}@{found[2]}"
     try:

@@ -40,7 +40,9 @@ def command(metric: str, run: Path | None, most: str | None, least: str | None) 
     reason. It holds for all cases and boards of the run's kind; a more specific limit stays, and is named.
     """
     if (most is None) == (least is None):
-        raise ConfigError("a limit has one side.", next_step="hil limit METRIC --max VALUE, or --min VALUE.")
+        raise ConfigError(
+            "give exactly one of --max and --min.", next_step="hil limit METRIC --max VALUE, or --min VALUE."
+        )
     judged = read_judged_run(run or DEFAULT_OUT / "latest")
     series = _measured(judged, metric)
     bound: Bound = "max" if most is not None else "min"
@@ -66,7 +68,7 @@ def _write(run: JudgedRun, series: Sequence[SeriesVerdict], bound: Bound, asked:
     right: Bound = "max" if one.direction == "lower" else "min"
     if bound != right:
         raise ConfigError(
-            f"of {one.metric} {one.direction} is better, so no run breaks a limit with --{bound}.",
+            f"for {one.metric}, {one.direction} is better, so no run can break a limit with --{bound}.",
             next_step=f"hil limit {one.metric} --{right} {asked}.",
         )
     path = PROJECT_THRESHOLDS / f"{bench}.yaml"

@@ -67,7 +67,7 @@ def command(*, runs: int | None, days: int, as_json: bool, history_folder: Path,
     options = RunOptions(**given, suite=SUITE, unchanged=True, no_report=True)
     loaded = load_rack(options.rack)
     if runs and as_json:
-        raise click.UsageError("--json prints what is known; measure first, with --runs alone.")
+        raise click.UsageError("--json does not measure; measure first, with --runs alone.")
     if runs:
         _measure(loaded, runs, replace(options, out=options.out.absolute()), history_folder)
     past = read_past(history_folder, racks=[loaded.name])

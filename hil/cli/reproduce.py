@@ -90,7 +90,7 @@ def _refuse_measuring(context: click.Context) -> None:
     if given:
         say = "says" if len(given) == 1 else "say"
         raise ConfigError(
-            f"--run shows what was measured before, so {' and '.join(given)} {say} nothing.",
+            f"--run shows a stored run, so {' and '.join(given)} {say} nothing.",
             next_step=f"leave {'it' if len(given) == 1 else 'them'} out, or leave --run out to measure.",
         )
 

@@ -44,7 +44,7 @@ def command(context: click.Context, /, *, port: str | None, emulator: str | None
     """
     options = RunOptions(**given, debug=bool(context.obj))
     if port and emulator:
-        raise click.UsageError("--port is a board, --emulator is none: give one of them.")
+        raise click.UsageError("--port is a board, --emulator is not: give one of them.")
     if port:
         options = at_port(options, port)
     measure(in_emulator(options, emulator) if emulator else options)

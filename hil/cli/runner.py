@@ -96,7 +96,7 @@ def serve_rack(
     if not token:
         raise ConfigError(
             "HIL_RUNNER_TOKEN is not set, so no runner can be registered.",
-            next_step="set it to a token that may: repository permission Administration, write.",
+            next_step="set it to a token with the repository permission Administration: write.",
         )
     github = GitHub(repo, token, os.environ.get("GITHUB_API_URL") or DEFAULT_API)
     hosts = [RackHost(to, shlex.split(ssh), instance) for instance in range(1, instances + 1)]

@@ -80,7 +80,7 @@ def check_entries(entries: Sequence[Entry]) -> str:
         if times > 1:
             raise ConfigError(
                 f"the journal holds {times} comparisons of {image} on board {board}; one was expected.",
-                next_step="delete the line that does not belong there.",
+                next_step="delete the wrong line.",
             )
     return run_id
 
@@ -274,9 +274,9 @@ def _only_product(entries: Sequence[Entry]) -> None:
     found = sorted({entry.product for entry in entries if isinstance(entry, RunRecord | Comparison)})
     if len(found) > 1:
         raise ConfigError(
-            f"the journal holds figures of {' and '.join(map(format_product, found))}: one is no base of "
-            "another.",
-            next_step="measure each by a run of its own, with a base of the same product.",
+            f"the journal holds figures of {' and '.join(map(format_product, found))}, which "
+            "cannot be compared with each other.",
+            next_step="measure each product in its own run, with a base of the same product.",
         )
 
 
@@ -286,7 +286,7 @@ def _reject_duplicates(records: Sequence[RunRecord]) -> None:
         if times > 1:
             raise ConfigError(
                 f"the journal holds {times} records of {case_id} on {board}, boot {boot}; one was expected.",
-                next_step="delete the line that does not belong there; records are never averaged.",
+                next_step="delete the wrong line; records are never averaged.",
             )
 
 

@@ -298,7 +298,7 @@ def parse_case_id(case_id: str, thresholds: Mapping[str, Thresholds]) -> Case:
     if format_case_id(bench, case.parameters) != case_id:
         raise ConfigError(
             f"the journal compares {case_id}, which {own.source} calls {case.case_id}.",
-            next_step="judge the run by the thresholds of its day, which lie in its folder.",
+            next_step="judge the run by the thresholds in its own folder.",
         )
     return case
 

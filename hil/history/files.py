@@ -100,13 +100,12 @@ def read_summary(path: Path) -> Summary:
     except ValueError as error:
         newer = isinstance(error, SchemaError) and error.is_newer
         raise ConfigError(
-            f"{path}: no run of the history: {error}.", next_step=UPDATE if newer else _AGAIN
+            f"{path}: not a run of the history: {error}.", next_step=UPDATE if newer else _AGAIN
         ) from error
     if (run.rack, run.run_id) != (path.parent.name, path.stem):
         raise ConfigError(
-            f"{path}: it is run {run.run_id} of rack {run.rack}, which belongs in "
-            f"{run.rack}/{run.run_id}.json.",
-            next_step="move it there, or delete it if it is there already.",
+            f"{path}: run {run.run_id} of rack {run.rack} belongs in {run.rack}/{run.run_id}.json.",
+            next_step="move it there, or delete it if that file exists already.",
         )
     return run
 
@@ -137,7 +136,7 @@ def keep(folder: Path, run: Summary) -> bool:
     """
     if not _FOLDER_NAME.fullmatch(run.rack):
         raise ConfigError(
-            f"run {run.run_id}, of rack {run.rack!r}: it has no place in the history.",
+            f"run {run.run_id}, of rack {run.rack!r}: its name does not fit into the history.",
             next_step="measure again; run.json is written when a run starts.",
         )
     path = path_of(folder, run)

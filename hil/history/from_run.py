@@ -159,19 +159,19 @@ def _check_may_enter(run: StoredRun, *, force: bool) -> None:
     info = run.info
     if info.trigger == "pr":
         raise ConfigError(
-            f"{run.path}: it measured a pull request, whose figures are not those of main.",
+            f"{run.path}: it measured a pull request, not main.",
             next_step="add runs of main: `hil run --trigger nightly`, or a run of your own checkout of main.",
         )
     if run.verdict is None:
         raise ConfigError(
-            f"{run.path}: the run has no verdict: it is still measuring, or was cut off; what is added "
-            "is never changed.",
-            next_step=f"when it has ended, judge what is there: hil gate {typed_path(run.path)}",
+            f"{run.path}: the run has no verdict: it is still measuring or was interrupted; the "
+            "history cannot be changed later.",
+            next_step=f"when it has ended, judge it: hil gate {typed_path(run.path)}",
         )
     if not force and (info.git.dirty or not info.git.commit):
         raise ConfigError(
-            f"{run.path}: its sources were not committed, so nobody can find what was measured.",
-            next_step="commit and measure again, or add it all the same with --force.",
+            f"{run.path}: its sources were not committed, so the measured firmware cannot be traced.",
+            next_step="commit and measure again, or add it anyway with --force.",
         )
 
 
@@ -181,8 +181,8 @@ def _check_own(run: StoredRun, records: Sequence[RunRecord]) -> None:
     others = sorted({_named(one.product, one.rack, one.run_id) for one in records} - {own})
     if others:
         raise ConfigError(
-            f"{run.path}: folder and run.json are of {own}, its records of {others[0]}.",
-            next_step="give the folder back the name that it had, or measure again.",
+            f"{run.path}: its folder and run.json belong to {own}, its records to {others[0]}.",
+            next_step="rename the folder back, or measure again.",
         )
 
 
@@ -240,8 +240,8 @@ def _images(run: StoredRun, records: Sequence[RunRecord], names: Mapping[str, st
         ruler = rulers.setdefault(key, {}).setdefault(record.bench, record.ruler_hash)
         if ruler != record.ruler_hash:
             raise ConfigError(
-                f"{run.path / JOURNAL}: image {sha256[:12]} measured {record.bench} by two rulers, which "
-                "no image does.",
+                f"{run.path / JOURNAL}: image {sha256[:12]} measured {record.bench} by two rulers, "
+                "which is impossible.",
                 next_step="restore the file as it was written, or measure again.",
             )
     named = [(role, name) for role, name, _ in rulers]

@@ -100,7 +100,7 @@ def series_name(text: str) -> SeriesId:
         raise ConfigError(f"{text!r} names no series.", next_step=_SERIES_HELP)
     pairs = parts[2].split(",") if len(parts) == 4 else []
     if not all(_PARAMETER.fullmatch(pair) for pair in pairs):
-        raise ConfigError(f"{parts[2]!r} in {text!r} are no parameters.", next_step=_SERIES_HELP)
+        raise ConfigError(f"{parts[2]!r} in {text!r} are not parameters.", next_step=_SERIES_HELP)
     try:
         unit_of(parts[-1])
     except QuantityError as error:
@@ -126,7 +126,7 @@ def _read(path: Path, now: datetime.datetime) -> list[Line]:
     if problems:
         raise _wrong(problems, len(lines) + len(problems))
     if not lines:
-        raise ConfigError(f"{path}: it has a heading and no figures.")
+        raise ConfigError(f"{path}: it has a heading and no values.")
     return lines
 
 
@@ -140,7 +140,7 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
             begin = reader.line_num + 1
     except csv.Error as error:
         raise ConfigError(
-            f"{path}, line {begin}: {error}.", next_step="close each quotation mark, or leave all out."
+            f"{path}, line {begin}: {error}.", next_step="close each quotation mark, or remove them all."
         ) from error
 
 

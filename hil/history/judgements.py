@@ -55,7 +55,7 @@ def unchanged_of(run: StoredRun) -> Unchanged | None:
     missing = sorted({bench_of(item.case_id) for item in verdict.compared} - set(policies))
     if missing:
         raise ConfigError(
-            f"{run.path}: its folder {FOLDER} lacks {missing[0]}.yaml, so what it compared is unknown.",
+            f"{run.path}: its folder {FOLDER} lacks {missing[0]}.yaml, so its comparison is unknown.",
             next_step="restore the run's folder, or measure again.",
         )
     items = [item for item in verdict.compared if _is_judged(item, policies[bench_of(item.case_id)])]

@@ -100,13 +100,13 @@ def _check(code: int, failures: int) -> None:
     """Raise where going on would not help."""
     if code == ExitCode.CONFIG:
         raise ConfigError(
-            "the run's configuration is wrong; what it said is above.",
-            next_step="correct it; the same command goes on.",
+            "the run's configuration is wrong; its message is above.",
+            next_step="correct it; the same command continues.",
         )
     if code in (ExitCode.INTERRUPTED, ExitCode.TERMINATED):
         raise KeyboardInterrupt
     if failures >= MOST_FAILURES:
         raise RigError(
-            f"{failures} runs in a row failed, the last one with {code}; what it said is above.",
-            next_step="mend what it names; the same command goes on.",
+            f"{failures} runs in a row failed, the last one with {code}; its message is above.",
+            next_step="fix the cause; the same command continues.",
         )

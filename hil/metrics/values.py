@@ -188,7 +188,7 @@ def ceiling_of(metric: Metric, records: Sequence[RunRecord]) -> float:
     timeouts = [record.parameters.get(name) for record in records]
     known = [float(timeout) for timeout in timeouts if isinstance(timeout, int | float)]
     if len(known) < len(timeouts):
-        raise ConfigError(f"{metric.source}: {records[0].case_id} has no number for the timeout {name!r}.")
+        raise ConfigError(f"{metric.source}: {records[0].case_id} has no numeric timeout {name!r}.")
     return convert(min(known), unit_of(name), metric.unit)
 
 
@@ -216,8 +216,8 @@ def hits_and_trials(metric: Metric, records: Sequence[RunRecord]) -> tuple[list[
     seen, of = sum(hits), sum(trials)
     if seen > of:
         raise ConfigError(
-            f"{metric.source}: metric {metric.name!r}: {term.column} is {seen} in all, which is no share "
-            f"of the {of} of {metric.per} ({records[0].case_id} on {records[0].board}).",
+            f"{metric.source}: metric {metric.name!r}: {term.column} is {seen} in total, which is "
+            f"not a share of the {of} of {metric.per} ({records[0].case_id} on {records[0].board}).",
             next_step="correct 'of' and 'per'.",
         )
     return hits, trials

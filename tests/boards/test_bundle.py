@@ -459,4 +459,4 @@ def test_the_linux_target_has_no_bundle(capsys: pytest.CaptureFixture[str]) -> N
 def test_an_empty_revision_is_not_the_working_tree(capsys: pytest.CaptureFixture[str]) -> None:
     """`--at "$BASE"` with BASE unset: exit 2 before anything is built, not another firmware in silence."""
     assert run_command(["build", "--target", TARGET, "--at", ""]) == 2
-    assert "the revision of --at is empty" in capsys.readouterr().err
+    assert "--at is empty" in capsys.readouterr().err

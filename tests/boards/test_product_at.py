@@ -320,10 +320,10 @@ def test_a_bundle_holds_a_product_by_its_name(product: Product, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--at", ""], "the revision of --at is empty"),
+        (["--at", ""], "--at is empty"),
         (["--at", "HEAD", "--ruler-of", "HEAD"], "--ruler-of with -C"),
         (["--at", "nothing"], "'nothing' is not a commit"),
-        (["--target", "esp32", "--stubs", "s"], "--stubs is of the working tree and of virtual boards"),
+        (["--target", "esp32", "--stubs", "s"], "--stubs is only for the working tree and virtual boards"),
         (["--target", "linux"], "a product cannot be built for 'linux'"),
     ],
 )

@@ -229,4 +229,4 @@ def test_the_limits_of_a_commit(tmp_path: Path) -> None:
     lost = limits_that_count(repository.path / "thresholds", repository.path, "d" * 40)
     (one,) = lost.changes
     assert one.loosens
-    assert one.text.startswith("the head's alone count: the limits of dddddddddddd cannot be had")
+    assert one.text.startswith("the head's alone count: the limits of dddddddddddd cannot be fetched")

@@ -183,8 +183,8 @@ def test_a_change_cannot_take_itself_off_the_racks(repository: Repository) -> No
         ('{"racks": []}', "build is missing"),
         ('{"build": ["esp33"], "racks": []}', "did you mean 'esp32s3'"),
         ('{"build": "esp32", "racks": []}', "expected a list"),
-        ('{"build": ["linux"], "racks": []}', "linux gives a program and no image to flash"),
-        ('{"build": [], "racks": ["linux"]}', "linux gives a program and no image to flash"),
+        ('{"build": ["linux"], "racks": []}', "linux builds a host program, not an image"),
+        ('{"build": [], "racks": ["linux"]}', "linux builds a host program, not an image"),
     ],
 )
 def test_a_wrong_targets_file(repository: Repository, text: str, words: str) -> None:
@@ -297,7 +297,7 @@ def test_a_plan_survives_the_disk(tmp_path: Path) -> None:
     write_plan(plan, tmp_path / "plan.json")
     assert read_plan(tmp_path / "plan.json") == plan
     (tmp_path / "plan.json").write_text('{"schema": 2}')
-    with pytest.raises(ConfigError, match="no plan of format 1"):
+    with pytest.raises(ConfigError, match="not a readable plan of format 1"):
         read_plan(tmp_path / "plan.json")
 
 

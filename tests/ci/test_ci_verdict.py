@@ -304,7 +304,7 @@ def test_a_leg_is_collected_without_links(tmp_path: Path) -> None:
     elsewhere = leave_run(tmp_path / "elsewhere").path
     (tmp_path / "out" / "latest").unlink()
     (tmp_path / "out" / "latest").symlink_to(elsewhere)
-    with pytest.raises(RigError, match="points out of its folder"):
+    with pytest.raises(RigError, match="points outside its folder"):
         collect(tmp_path / "out", "virtual", tmp_path / "legs")
 
 
@@ -313,7 +313,7 @@ def test_a_leg_is_no_path(tmp_path: Path, name: str) -> None:
     """What is collected takes the place of a folder, so no other than a leg's can be meant."""
     leave_run(tmp_path / "out")
     (tmp_path / "out" / "latest").symlink_to(RUN_ID)
-    with pytest.raises(ConfigError, match="is no name of a leg"):
+    with pytest.raises(ConfigError, match="invalid leg name"):
         collect(tmp_path / "out", name, tmp_path / "legs")
     assert (tmp_path / "out" / RUN_ID).is_dir()
 

@@ -137,11 +137,11 @@ def nobody_waits(plan: Facts) -> None:
     ("change", "words"),
     [
         (only_documentation, "the plan leaves out virtual (only documentation changed"),
-        (another_base, "and the merge base is"),
-        (without_base, "the plan compares with nothing, and the merge base is"),
+        (another_base, "but the merge base is"),
+        (without_base, "the plan compares with nothing, but the merge base is"),
         (without_emulated, "the plan has no leg emulated-esp32c3"),
         (another_suite, "the plan has no leg virtual of the job virtual and the suite 'quick'"),
-        (more_legs, "the plan has a leg rack-0, which the default branch's code plans not"),
+        (more_legs, "the plan has a leg rack-0, which the default branch's code does not plan"),
         (as_a_night, "the plan has no leg"),
         (nobody_waits, "the plan leaves out virtual (measured as the head"),
     ],
@@ -196,7 +196,7 @@ def test_limits_of_the_artefact_are_the_heads(run: Run) -> None:
     run.plan(measured)
     conclusion, title, said = run.comment()
     assert (conclusion, title) == ("failure", UNREAD)
-    assert "the artefact's thresholds/publish.yaml is not that of the commit" in said
+    assert "the artefact's thresholds/publish.yaml differs from the file in the commit" in said
 
 
 def test_what_is_loosened_waits_for_an_owner(passed: Path, tmp_path: Path) -> None:

@@ -133,7 +133,7 @@ def test_an_issue_of_somebody_else_is_none_of_the_nights(nights: Nights) -> None
 @pytest.mark.parametrize("trend", [None, [], {}, {"events": [{"effect": "worse"}]}, {"events": 3}])
 def test_what_is_no_trend_is_refused(trend: object) -> None:
     """Nothing is asked of GitHub."""
-    with pytest.raises(ConfigError, match="no trend"):
+    with pytest.raises(ConfigError, match="not a trend"):
         sync(GitHub(HOME, TOKEN, "http://127.0.0.1:9"), trend, "", "https://github.com")
 
 

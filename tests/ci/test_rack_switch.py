@@ -51,8 +51,8 @@ def test_the_variable_names_racks_and_reasons(text: str, told: dict[str, str]) -
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [
-        ("esp23: x", "there is no rack 'esp23'; did you mean 'esp32'?"),
-        ("esp32, esp32s3", "there is no rack 'esp32, esp32s3'"),
+        ("esp23: x", "unknown rack 'esp23'; did you mean 'esp32'?"),
+        ("esp32, esp32s3", "unknown rack 'esp32, esp32s3'"),
     ],
 )
 def test_what_is_malformed_is_a_configuration_error(text: str, wrong: str) -> None:
@@ -60,7 +60,7 @@ def test_what_is_malformed_is_a_configuration_error(text: str, wrong: str) -> No
     with pytest.raises(ConfigError, match=VARIABLE) as caught:
         racks_off(text)
     assert wrong in caught.value.sentence
-    assert "each with a reason or none" in str(caught.value.next_step)
+    assert "each with an optional reason" in str(caught.value.next_step)
 
 
 def hil_ci_plan(repository: Repository, off: str, monkeypatch: pytest.MonkeyPatch) -> Result:

@@ -167,7 +167,7 @@ def test_what_one_run_has_at_a_time_is_no_place_for_two(point: str, why: str, tm
     assert count == 1
     rack.write_text(text, encoding="utf-8")
     assert host_files(load_rack(rack), "/etc/hil/rack.yaml")
-    with pytest.raises(ConfigError, match=f"{why}.*2 jobs at once") as error:
+    with pytest.raises(ConfigError, match=f"{why}.*2 parallel jobs") as error:
         host_files(load_rack(rack), "/etc/hil/rack.yaml", 2)
     assert str(rack) in str(error.value)
 

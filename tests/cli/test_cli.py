@@ -207,7 +207,7 @@ def test_a_missing_password_is_said_before_anything_is_done(files: Lab) -> None:
 
 
 NO_PORT = [
-    "no `hil virtual up` keeps board b1 of rack lab up, so it has no port",
+    "board b1 of rack lab has no port, because `hil virtual up` is not running",
     "Next: hil virtual up, in another terminal.",  # no port is guessed
 ]
 

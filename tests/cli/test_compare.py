@@ -181,7 +181,7 @@ def test_a_named_commit_is_that_commit(branched: tuple[Path, str]) -> None:
     tip = git(folder, "rev-parse", "main")
     assert tip != left
     assert str(find_base(folder, "main")) == f"{tip[:12]} (main)"
-    with pytest.raises(ConfigError, match="'nothing' is no commit"):
+    with pytest.raises(ConfigError, match="'nothing' is not a commit"):
         find_base(folder, "nothing")
 
 

@@ -152,7 +152,7 @@ def test_a_port_of_a_run_under_way_is_refused(options: RunOptions, monkeypatch: 
     monkeypatch.setattr(
         desk, "owners", lambda _files: {PORT: PortOwner(Path("/etc/hil/lab.yaml"), "b3", None)}
     )
-    with pytest.raises(RigError, match=r"is of board b3 of /etc/hil/lab\.yaml"):
+    with pytest.raises(RigError, match=r"belongs to board b3 of /etc/hil/lab\.yaml"):
         at_port(options, PORT)
 
 

@@ -63,7 +63,7 @@ def test_the_board_is_the_builds_chip_on_the_network_that_the_build_switches_on(
 
 def test_a_chip_that_the_emulator_lacks_is_said_before_anything_is_started(tmp_path: Path) -> None:
     """With the chips that it has."""
-    with pytest.raises(ConfigError, match="is for esp32, and esp-emu emulates esp32c3, esp32c5"):
+    with pytest.raises(ConfigError, match="is for esp32, but esp-emu emulates esp32c3, esp32c5"):
         in_emulator(options(tmp_path, "esp32"), "esp-emu")
 
 

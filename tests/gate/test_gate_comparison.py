@@ -446,7 +446,7 @@ def test_the_order_of_the_journal_does_not_change_a_byte() -> None:
     [
         ([comparison(), comparison(role="reference")], "2 comparisons of virtual-esp32 on board virtual-1"),
         ([comparison(cases=("publish/colour=red",))], "has no parameter 'colour'"),
-        ([comparison(cases=("publish/qos=1",))], "by the thresholds of its day"),
+        ([comparison(cases=("publish/qos=1",))], "by the thresholds in its own folder"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(entries: list[Entry], words: str) -> None:

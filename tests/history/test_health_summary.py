@@ -101,5 +101,5 @@ def test_quarantine_is_what_the_latest_line_says_unless_the_lab_is_asked() -> No
 
 def test_a_moment_that_is_none_is_refused() -> None:
     """A wrong ``now_utc`` is an error that names it."""
-    with pytest.raises(ConfigError, match="'tomorrow' is no moment"):
+    with pytest.raises(ConfigError, match="'tomorrow' is not a time"):
         summarise([], now_utc="tomorrow")

@@ -110,7 +110,7 @@ def test_a_run_without_verdict_is_refused(runs: list[Path], history: Path, tmp_p
 def test_a_rack_names_a_folder_of_the_history(tmp_path: Path, history: Path, rack: str) -> None:
     """run.json may be foreign: a name that leads elsewhere is refused, and nothing is written."""
     run = store_run(tmp_path / "out", NAMES[0], [Fault("", "rig", 3, "gone", "v1")], rack=rack)
-    with pytest.raises(ConfigError, match="it has no place in the history"):
+    with pytest.raises(ConfigError, match="its name does not fit into the history"):
         keep_run(read_judged_run(run), history)
     assert not history.exists()
 

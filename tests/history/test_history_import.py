@@ -199,7 +199,7 @@ def test_the_trend_shows_them_with_their_word(tmp_path: Path) -> None:
         ),
         ("time,commit,value,note\n", ["the heading is 'time,commit,value,note'"]),
         ("", ["line 1: the heading is ''"]),
-        ("time,commit,value\n\n", ["a heading and no figures"]),
+        ("time,commit,value\n\n", ["a heading and no values"]),
         ("time,commit,value\n31.12.2025,abcdef0,1\n", ["line 2: time '31.12.2025' is not as 2026-11-24"]),
         ("time,commit,value\n2042-01-01,abcdef0,1\n", ["line 2: time '2042-01-01' is yet to come"]),
         ("time,commit,value\n2026-01-01,v1.2,1\n", ["line 2: commit 'v1.2' is not 7 to 40 hex"]),
@@ -250,7 +250,7 @@ def test_another_value_at_a_known_time_is_refused(tmp_path: Path) -> None:
         ("publish_latency_p95_ms", "names no series"),
         ("lab/e1/publish/qos=1/publish_latency_p95_ms", "names no series"),
         ("e1/../qos=1/latency_ms", "names no series"),
-        ("e1/publish/qos/latency_ms", "'qos' in .* are no parameters"),
+        ("e1/publish/qos/latency_ms", "'qos' in .* are not parameters"),
         ("e1/publish/qos=1/latency", "'latency' does not end with a unit; known endings: _ns, _us"),
     ],
 )

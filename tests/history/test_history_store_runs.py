@@ -155,10 +155,10 @@ def test_conditions_are_what_values_hang_on() -> None:
 
 
 REFUSED: list[tuple[dict[str, Any], Callable[[Path], object] | None, str]] = [
-    ({"trigger": "pr"}, None, "it measured a pull request, whose figures are not those of main"),
+    ({"trigger": "pr"}, None, "it measured a pull request, not main"),
     ({"git": {"commit": "a" * 40, "dirty": True}}, None, "its sources were not committed.*--force"),
     ({"git": {"commit": "", "dirty": False}}, None, "its sources were not committed.*--force"),
-    ({"rack": "attic"}, None, r"folder and run\.json are of attic: .*its records of virtual: "),
+    ({"rack": "attic"}, None, r"its folder and run\.json belong to attic: .*its records to virtual: "),
     ({}, lambda run: (run / "verdicts.json").unlink(), "the run has no verdict.*hil gate"),
     ({}, lambda run: (run / "run.json").unlink(), r"run\.json is missing"),
     ({}, lambda run: shutil.rmtree(run / "thresholds"), r"no publish\.yaml"),
@@ -184,7 +184,7 @@ def test_a_copy_of_a_folder_is_no_other_run(tmp_path: Path) -> None:
     run = leave_run(tmp_path / "out", four_boots())
     copy = run.rename(run.with_name("20261122T000000Z-copy-0001"))
     with pytest.raises(
-        ConfigError, match=rf"are of virtual: {copy.name}, its records of virtual: {run.name}"
+        ConfigError, match=rf"belong to virtual: {copy.name}, its records to virtual: {run.name}"
     ):
         add_run(read_run(copy), tmp_path / "h")
     assert not (tmp_path / "h").exists()
@@ -299,7 +299,7 @@ def test_bad_input_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     folder = store(tmp_path / "h", night(0))
     history = ["--history", str(folder)]
     for arguments, status, sentence in (
-        (["add"], 2, "no run is named. Next: add the newest: hil history add out/latest"),
+        (["add"], 2, "no run is given. Next: add the newest: hil history add out/latest"),
         (["add", str(tmp_path), *history], 2, "it has no records.jsonl. Next: measure a run: hil run"),
         (
             ["show", "--history", str(tmp_path / "none")],
@@ -307,7 +307,7 @@ def test_bad_input_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
             "holds no history. Next: measure and add a run:",
         ),
         (["export", "--history", str(tmp_path / "none")], 2, "holds no history"),
-        (["show", "p49", *history], 2, "no series has a name with 'p49' in it"),
+        (["show", "p49", *history], 2, "no series name contains 'p49'"),
     ):
         assert run_command(["history", *arguments]) == status, arguments
         assert sentence in capsys.readouterr().err

@@ -53,8 +53,8 @@ def test_no_file_is_no_reference(tmp_path: Path) -> None:
     ("old", "new", "line", "words"),
     [
         (f"commit: {A}", "commit: v0.2", 3, "git rev-parse v0.2"),
-        ("since: 2026-01-01", "since: 2026-04-01", 3, "lies before since"),
-        ("since: 2026-03-01", "since: 2025-03-01", 4, "does not lie after"),
+        ("since: 2026-01-01", "since: 2026-04-01", 3, "is before since"),
+        ("since: 2026-03-01", "since: 2025-03-01", 4, "is not after"),
         (", until: 2026-03-14", "", 3, "has no end"),
         ("why: first", "reason: first", 3, "why"),
         ("schema: 1", "schema: 2", 1, "schema"),

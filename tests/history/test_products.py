@@ -86,16 +86,14 @@ def test_a_journal_of_two_products_is_not_judged() -> None:
         of("gateway", entry) if isinstance(entry, RunRecord) and entry.role == "base" else entry
         for entry in entries
     ]
-    with pytest.raises(
-        ConfigError, match="no product by name and product gateway: one is no base of another"
-    ):
+    with pytest.raises(ConfigError, match="no product by name and product gateway, which cannot be compared"):
         judge(mixed, {"publish": compared_thresholds()})
 
 
 def test_a_stored_run_of_two_products_is_told(tmp_path: Path) -> None:
     """What run.json and records say differently enters no history."""
     run = leave_run(tmp_path / "out", [of(NODE, record) for record in four_boots()])
-    with pytest.raises(ConfigError, match=r"are of virtual: .*, its records of sensor-node, virtual: "):
+    with pytest.raises(ConfigError, match=r"belong to virtual: .*, its records to sensor-node, virtual: "):
         add_run(read_run(run), tmp_path / "h")
 
 

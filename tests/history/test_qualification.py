@@ -182,7 +182,7 @@ def test_the_command_says_by_its_status_whether_a_rack_is_qualified(
     assert run_command(command) == 4
     said = capsys.readouterr()
     assert "190 of 200 judgements" in said.out
-    assert f"warning: {paths[0]}: no run of the history: its schema is None" in said.err
+    assert f"warning: {paths[0]}: not a run of the history: its schema is None" in said.err
 
 
 def test_a_run_writes_down_what_is_known_of_its_rack(tmp_path: Path) -> None:

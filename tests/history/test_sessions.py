@@ -77,7 +77,9 @@ def test_runs_are_measured_until_enough_count(lab: Lab) -> None:
 def test_runs_that_fail_one_after_another_end_it(lab: Lab) -> None:
     """It does not go on all night against a rack that is broken."""
     lab.fate("0 3 3 3 3")
-    with pytest.raises(RigError, match=r"3 runs in a row failed, the last one with 3.*same command goes on"):
+    with pytest.raises(
+        RigError, match=r"3 runs in a row failed, the last one with 3.*same command continues"
+    ):
         lab.measure(5)
     assert len(lab.calls) == 1 + MOST_FAILURES
 

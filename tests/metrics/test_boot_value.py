@@ -99,7 +99,7 @@ def test_a_share_counts_trials_and_hits() -> None:
     record = publish_record(rows=2)
     sums = {"lost_count": (0,) * 10 + (1, 2), "trials_count": (0,) * 10 + (50, 10)}
     assert boot_value(share, replace(record, columns=sums)) == BootValue(0.05, 60, 3)
-    with pytest.raises(ConfigError, match="which is no share"):
+    with pytest.raises(ConfigError, match="which is not a share"):
         boot_value(share, replace(record, columns={**sums, "trials_count": (0,) * 12}))
     nothing = dict.fromkeys(sums, (0,) * 12)
     assert boot_value(share, replace(record, columns=nothing)) is None

@@ -151,7 +151,7 @@ def test_what_a_report_could_not_do_is_a_warning(tmp_path: Path) -> None:
     finish(read_judged_run(directory.path), options, say=lambda _sentence: None)
     assert directory.verdicts_path.read_bytes() == before
     summary = as_read(directory.summary_path.read_text())
-    assert f"{damaged}: no run of the history: not JSON" in summary
+    assert f"{damaged}: not a run of the history: not JSON" in summary
     assert "were not pushed to the Pushgateway at http://127.0.0.1:9: Connection refused" in summary
     assert len(reported(directory).warnings) == 2
 

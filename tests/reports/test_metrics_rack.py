@@ -162,7 +162,7 @@ def test_a_damaged_run_of_the_history_is_left_out_alone(tmp_path: Path, gateway:
     run = store(tmp_path, healthy(), rack="damaged")
     warning = push_run(gateway.url, read_judged_run(run), timeout_s=TIMEOUT_S)
     assert warning
-    assert f"{path}: no run of the history: not JSON" in warning
+    assert f"{path}: not a run of the history: not JSON" in warning
     assert gateway.samples(job="hil_rack", rack="damaged")["hil_rack_runs"][0][1] == 4
     assert gateway.samples(job="hil_local", rack="damaged")
 

@@ -370,7 +370,7 @@ def test_a_damaged_past_costs_its_part_and_not_the_report(tmp_path: Path, run: P
     damaged.write_text("{\n")
     report = build_site(tmp_path, [read_judged_run(run)]).parent
     told = html.unescape((report / "trend/trend.json").read_text())
-    assert f"The history is not whole: history/lab/{NAME}.json: no run of the history: not JSON" in told
+    assert f"The history is not whole: history/lab/{NAME}.json: not a run of the history: not JSON" in told
     assert "delete the file" in told
     assert str(tmp_path) not in told
     assert run.name in told
@@ -386,7 +386,7 @@ def test_the_command_warns_of_a_damaged_past_and_builds(tmp_path: Path, run: Pat
     code, _, error = hil(capsys, "build", "--out", tmp_path, run)
     assert code == 0, error
     (warning,) = (line for line in error.splitlines() if line.startswith("warning: "))
-    assert f"history: {damaged}: no run of the history: not JSON" in warning
+    assert f"history: {damaged}: not a run of the history: not JSON" in warning
     assert (tmp_path / "report" / "index.html").is_file()
 
 

@@ -146,4 +146,4 @@ def test_options_of_a_rack_are_refused(suite: Path, capsys: pytest.CaptureFixtur
     assert run_command([*words, "--suite", "pr"]) == 2
     assert "--suite: for a rack" in capsys.readouterr().err
     assert run_command(words) == 2
-    assert "hold one image" in capsys.readouterr().err
+    assert "hold the same image" in capsys.readouterr().err

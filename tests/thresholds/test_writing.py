@@ -131,8 +131,8 @@ def test_a_more_specific_limit_is_named(tmp_path: Path) -> None:
         (("publish_latency_p95", "--max", "25 MB"), "MB"),
         (("publish_latency_p95", "--max", "soon"), "'soon' is not a number and a unit"),
         (("publish_latency_p95", "--min", "25ms"), "hil limit publish_latency_p95_us --max 25ms."),
-        (("publish_latency_p95",), "a limit has one side"),
-        (("publish_latency_p95", "--max", "1ms", "--min", "1us"), "a limit has one side"),
+        (("publish_latency_p95",), "exactly one of --max and --min"),
+        (("publish_latency_p95", "--max", "1ms", "--min", "1us"), "exactly one of --max and --min"),
     ],
 )
 def test_a_limit_that_makes_no_sense_is_refused(

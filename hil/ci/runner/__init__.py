@@ -43,13 +43,14 @@ def host_files(rack: Rack, rack_file: str, instances: int = 1) -> dict[str, str]
     physical = [board for board in rack.boards if board.kind == "physical"]
     if not physical:
         raise ConfigError(
-            f"{rack.path} has no physical board, so its host needs no rights: a job's user can start it.",
-            next_step="name the rack file of boards on USB: --rack FILE.",
+            f"{rack.path} has no physical board, so its host needs no extra rights: a job's user "
+            "can start it.",
+            next_step="pass the rack file of boards on USB: --rack FILE.",
         )
     if instances > 1 and (why := _why_one_at_a_time(rack)):
         raise ConfigError(
-            f"{rack.path}: {why}, one at a time: of {instances} jobs at once the others would fail.",
-            next_step="leave --instances out, or give the rack a network that no run makes or changes.",
+            f"{rack.path}: {why}, one job at a time; of {instances} parallel jobs the others would fail.",
+            next_step="leave --instances out, or give the rack a network that runs do not create or change.",
         )
     names = {
         "rack": rack.name,

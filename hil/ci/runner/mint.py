@@ -54,7 +54,7 @@ class RackHost:
             return self._judge(facts)
         except (KeyError, ValueError):
             raise RigError(
-                f"the rack's host {self.to} says {text[:80]!r}.", next_step=_MEND.format(to=self.to)
+                f"the rack's host {self.to} reports {text[:80]!r}.", next_step=_MEND.format(to=self.to)
             ) from None
 
     def _judge(self, facts: Mapping[str, str]) -> str:
@@ -72,8 +72,8 @@ class RackHost:
         return RigError(
             f"runner {self.instance} of {self.to} failed ({how}); it gets no registration for "
             f"{RETRY_S // 60} minutes after that.",
-            next_step=f"read why on that host: sudo journalctl -u {unit}; mend that, then: "
-            f"sudo systemctl reset-failed {unit} && sudo systemctl restart {unit}.path.",
+            next_step=f"read why on that host: sudo journalctl -u {unit}; fix the cause, then: sudo "
+            f"systemctl reset-failed {unit} && sudo systemctl restart {unit}.path.",
         )
 
     def deliver(self, registration: str) -> None:

@@ -43,7 +43,7 @@ def summarise(
     """
     now_s = unix_s(now_utc)
     if now_s is None:
-        raise ConfigError(f"{now_utc!r} is no moment, such as 2026-11-20T22:12:57Z.")
+        raise ConfigError(f"{now_utc!r} is not a time such as 2026-11-20T22:12:57Z.")
     known = [run for run in in_order(runs) if (unix_s(run.started_utc) or now_s) <= now_s]
     racks = [
         [run for run in known if run.rack == rack]

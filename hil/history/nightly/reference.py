@@ -86,14 +86,14 @@ def _read(node: Node) -> Reference:
     if not _COMMIT.fullmatch(commit):
         raise node.error(
             "commit",
-            f"the commit {commit!r} is not the 40 digits of one.",
+            f"the commit {commit!r} is not a full hash of 40 digits.",
             next_step=f"git rev-parse {commit}",
         )
     reference = Reference(
         commit, node.date("since"), node.date("until", default=None), node.text("why"), node.where("commit")
     )
     if reference.until and reference.until < reference.since:
-        raise node.error("until", f"until {reference.until} lies before since {reference.since}.")
+        raise node.error("until", f"until {reference.until} is before since {reference.since}.")
     return reference
 
 
@@ -101,15 +101,15 @@ def _check_order(node: Node, before: Reference, after: Reference) -> None:
     if after.since <= before.since:
         raise node.error(
             "since",
-            f"since {after.since} does not lie after {before.since} of {before.source}.",
-            next_step="list the references in the order in which they began.",
+            f"since {after.since} is not after {before.since} of {before.source}.",
+            next_step="list the references in the order of their start.",
         )
     if before.until is None:
         end = after.since + datetime.timedelta(days=OVERLAP_NIGHTS - 1)
         raise node.error(
             "since",
-            f"a second reference begins, and the one of {before.source} has no end.",
-            next_step=f"give that one 'until: {end}', {OVERLAP_NIGHTS} nights beside each other.",
+            f"a second reference begins, but the reference of {before.source} has no end.",
+            next_step=f"give that reference 'until: {end}', so that both run for {OVERLAP_NIGHTS} nights.",
         )
 
 
@@ -118,6 +118,7 @@ def _check_count(node: Node, reference: Reference, references: Sequence[Referenc
     if len(beside) > TOGETHER_MAX:
         raise node.error(
             "since",
-            f"on {reference.since} {len(beside)} references would be measured; at most {TOGETHER_MAX} are.",
-            next_step=f"end one of them before, at {' or '.join(other.source for other in beside[:-1])}.",
+            f"on {reference.since}, {len(beside)} references would be measured; the maximum is "
+            f"{TOGETHER_MAX}.",
+            next_step=f"end a reference earlier, at {' or '.join(other.source for other in beside[:-1])}.",
         )
