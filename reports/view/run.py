@@ -63,7 +63,11 @@ def steps_of(info: RunInfo, verdict: Verdict, changes: Sequence[str]) -> tuple[W
     """Return what a person does next; ``changes`` are the nights' open ones."""
     code = verdict.exit_code
     if code == ExitCode.FIRMWARE and any(map(compared.is_blocked, verdict.compared)):
-        return (_bisect(info, next(item for item in compared.ranked(verdict) if compared.is_blocked(item))),)
+        return (
+            _after_regression(
+                info, next(item for item in compared.ranked(verdict) if compared.is_blocked(item))
+            ),
+        )
     if code == ExitCode.FIRMWARE:
         return ((Code("hil compare HEAD~1"), " measures the commit before on the same boards"),)
     if code == ExitCode.RIG:
@@ -73,13 +77,24 @@ def steps_of(info: RunInfo, verdict: Verdict, changes: Sequence[str]) -> tuple[W
     return ()
 
 
-def _bisect(info: RunInfo, item: ComparedSeries) -> Words:
-    """Return the command that finds the commit, where it is known which commits were compared."""
-    good, bad = info.ci.base_sha, measured_commit(info)
+def _after_regression(info: RunInfo, item: ComparedSeries) -> Words:
+    """Return how the change is found: in what is not committed, or by the command that finds its commit."""
+    good, bad = _base_commit(info), measured_commit(info)
+    if info.git.dirty and good == bad:
+        return Code("git diff HEAD"), " shows the change that was measured"
+    if info.git.dirty:
+        return Code("hil compare HEAD"), " measures what is not committed yet alone"
     words = (Code("docs/operate/bisect.md"), " finds the commit")
-    if not good or not bad or info.git.dirty:
+    if not good or not bad or good == bad:
         return words
     return (*words, ": ", Code(bisect_command(good, bad, case_name(item))))
+
+
+def _base_commit(info: RunInfo) -> str:
+    """Return the commit of the base: the pull request's, or that of its images; "" where nothing tells."""
+    images = info.compared.firmware.values() if info.compared else ()
+    commits = {image.commit for image in images if not image.dirty}
+    return info.ci.base_sha or (commits.pop() if len(commits) == 1 else "")
 
 
 def parts_of(
@@ -110,7 +125,9 @@ def parts_of(
         *figures.limits(sources),
         *figures.boards(sources),
         _folded("notes", "Worth knowing", list(notes_of(sources)), 5, "remark"),
-        _folded("planted", "Lost messages on purpose", [line for line, planted in lost if planted], 8),
+        _folded(
+            "planted", "Lost messages on purpose", [line for line, planted in lost if planted], 8
+        ),
         _folded("ruled out", "Ruled out", ruled_out, 8, "reason"),
     )
     return tuple(part for part in found if part.body)

@@ -16,6 +16,7 @@ from hil.gate.words.banner import banner_of
 from hil.model import Entry, Fault, NotRun, Verdict
 from hil.reports.terminal import render_screen
 from hil.store import read_judged_run
+from hil.store.run_info import ComparedInfo, ImageInfo, Sources
 from tests.judging import judge
 from tests.make_records import RUN_ID, publish_record, publish_thresholds, run_info
 from tests.reports.outcome_runs import OUTCOMES, leave
@@ -78,13 +79,27 @@ def test_a_figure_names_its_board_and_what_tells_its_case() -> None:
 
 
 def test_a_regression_ends_with_the_command_that_finds_its_commit() -> None:
-    """Good, bad and case stand in it where the commits are known; those of a dirty tree are not."""
+    """Good, bad and case stand in it where the commits are known, of the pull request or of the base's images."""
+    images = {"esp32": ImageInfo("0" * 64, SHAS["base_sha"], dirty=False)}
+    local = {"git": Sources(SHAS["head_sha"], dirty=False), "compared": ComparedInfo("base", images)}
     verdict = verdict_of(GREW)
-    said = " ".join(" ".join(screen(verdict, {"ci": SHAS})).split())
-    assert "Next docs/operate/bisect.md finds the commit: git bisect start " in said
-    assert "--first-parent c0f88a67e9d6 313d06795284 && git bisect run sh bisect.sh publish" in said
-    for info in ({}, {"ci": SHAS, "git": {"commit": "c0f88a67e9d6", "dirty": True}}):
-        assert "docs/operate/bisect.md finds the commit" in " ".join(screen(verdict, dict(info)))
+    for info in ({"ci": SHAS}, local):
+        said = " ".join(" ".join(screen(verdict, dict(info))).split())
+        assert "Next docs/operate/bisect.md finds the commit: git bisect start " in said
+        assert "--first-parent c0f88a67e9d6 313d06795284 && git bisect run sh bisect.sh publish" in said
+    assert "docs/operate/bisect.md finds the commit" in " ".join(screen(verdict))
+
+
+@pytest.mark.parametrize(
+    ("measured", "command"), [("base_sha", "git diff HEAD"), ("head_sha", "hil compare HEAD")]
+)
+def test_a_regression_of_what_is_not_committed_sends_nobody_to_a_commit(measured: str, command: str) -> None:
+    """Beside the commit that the tree stands on it is in the diff; beside an older one it may be in either."""
+    images = {"esp32": ImageInfo("0" * 64, SHAS["base_sha"], dirty=False)}
+    info = {"git": Sources(SHAS[measured], dirty=True), "compared": ComparedInfo("base", images)}
+    lines = screen(verdict_of(GREW), info)
+    assert any(line.startswith(f"Next     {command} ") for line in lines)
+    assert not any("bisect" in line for line in lines)
 
 
 def test_what_the_exit_status_says_stands_above_the_verdict() -> None:
