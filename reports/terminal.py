@@ -97,10 +97,18 @@ def _figure_table(figures: Sequence[tuple[Words, ...]], width: int) -> Renderabl
         table.add_column(no_wrap=True, overflow="ellipsis", width=wide, justify=justify)
     for (sign, *_), cells in zip(figures, texts, strict=True):
         case, room = cells[2], widths[2]
-        cells[2] = case if len(case) <= room else f"…{case[1 - room :]}"  # the value tells
+        cells[2] = _cut(case, room)
         style = COLOURS[sign.tone] if isinstance(sign, Fixed) else ""
         table.add_row(*(Text(cell, style=style) for cell in cells))
     return Padding(table, (1, 0, 1, 0))
+
+
+def _cut(case: str, room: int) -> str:
+    """Return what tells a case in the room there is: all of it, its last parameter, or that one's value."""
+    parameter = case.rpartition(",")[2]
+    value = parameter.rpartition("=")[2]
+    fitting = [text for text in (case, parameter, value) if len(text) <= room]
+    return fitting[0] if fitting else f"{value[: room - 1]}…"
 
 
 # ---- notes ----
@@ -130,7 +138,7 @@ def _notes(view: View, verdict: Verdict) -> list[Text]:
     parts = {part.name: part for part in view.parts}
     found = [text for name in _NOTED if name in parts for text in lines_of(parts[name])]
     if "planted" in parts:  # which a case is about: that there is some will do
-        found.append(line(written(parts["planted"].heading), "→ ", "cyan"))
+        found.append(line(f"{written(parts['planted'].heading)} (hil ledger)", "→ ", "cyan"))
     if ruled_out := len(split_not_run(verdict)[1]):
         words = f"{count(ruled_out, 'case')} that these boards cannot measure, in the summary"
         found.append(line(words, "– left out: ", "dim"))

@@ -126,7 +126,7 @@ def parts_of(
         *figures.boards(sources),
         _folded("notes", "Worth knowing", list(notes_of(sources)), 5, "remark"),
         _folded(
-            "planted", "Lost messages on purpose", [line for line, planted in lost if planted], 8
+            "planted", "Cases that lose messages on purpose", [line for line, planted in lost if planted], 8
         ),
         _folded("ruled out", "Ruled out", ruled_out, 8, "reason"),
     )

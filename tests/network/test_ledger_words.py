@@ -241,11 +241,11 @@ def test_what_a_case_loses_on_purpose_is_folded(tmp_path: Path) -> None:
     )
     page = render_landing([shown(run)], past=1, raw=())
     assert "<h2>Lost messages</h2>" not in page
-    assert "<summary>Lost messages on purpose: 1</summary>" in page
+    assert "<summary>Cases that lose messages on purpose: 1</summary>" in page
     console = Console(width=300, record=True, file=io.StringIO())
     render_screen(run.info, run.verdict, run.records, run_path="out/RUN", console=console)
-    assert [line for line in console.export_text().splitlines() if "ost messages" in line] == [
-        "→ Lost messages on purpose: 1"
+    assert [line for line in console.export_text().splitlines() if "messages" in line] == [
+        "→ Cases that lose messages on purpose: 1 (hil ledger)"
     ]
 
 

@@ -78,6 +78,17 @@ def test_a_figure_names_its_board_and_what_tells_its_case() -> None:
     assert any(" transport=tls v2 " in line for line in figures)
 
 
+def test_a_case_without_room_is_its_value() -> None:
+    """The value tells: half of its parameter's name does not."""
+    entries: list[Entry] = [
+        publish_record(board="bench-esp32-s3", latency_ms=60),
+        publish_record(board="bench-esp32-s3", overrides={"transport": "mtls"}, latency_ms=60),
+    ]
+    figures = [line for line in screen(judged(entries)) if line.startswith("✗ publish latency p95")]
+    assert any(" mtls " in line for line in figures)
+    assert any(" defaul… " in line for line in figures)
+
+
 def test_a_regression_ends_with_the_command_that_finds_its_commit() -> None:
     """Good, bad and case stand in it where the commits are known, of the pull request or of the base's images."""
     images = {"esp32": ImageInfo("0" * 64, SHAS["base_sha"], dirty=False)}
