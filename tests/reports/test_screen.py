@@ -90,7 +90,7 @@ def test_a_case_without_room_is_its_value() -> None:
 
 
 def test_a_regression_ends_with_the_command_that_finds_its_commit() -> None:
-    """Good, bad and case stand in it where the commits are known, of the pull request or of the base's images."""
+    """Good, bad and case stand in it where the commits are known: the pull request's, or the images'."""
     images = {"esp32": ImageInfo("0" * 64, SHAS["base_sha"], dirty=False)}
     local = {"git": Sources(SHAS["head_sha"], dirty=False), "compared": ComparedInfo("base", images)}
     verdict = verdict_of(GREW)
@@ -105,7 +105,7 @@ def test_a_regression_ends_with_the_command_that_finds_its_commit() -> None:
     ("measured", "command"), [("base_sha", "git diff HEAD"), ("head_sha", "hil compare HEAD")]
 )
 def test_a_regression_of_what_is_not_committed_sends_nobody_to_a_commit(measured: str, command: str) -> None:
-    """Beside the commit that the tree stands on it is in the diff; beside an older one it may be in either."""
+    """Against its own commit it is in the diff; against an older commit it may be in either."""
     images = {"esp32": ImageInfo("0" * 64, SHAS["base_sha"], dirty=False)}
     info = {"git": Sources(SHAS[measured], dirty=True), "compared": ComparedInfo("base", images)}
     lines = screen(verdict_of(GREW), info)
