@@ -150,6 +150,7 @@ sanitize: ## measure the suite pr with firmware and air built with ASan and UBSa
 screenshots: ## make the pictures in docs/img anew, and in out/screenshots every page at four sizes
 	@.ci/bootstrap test
 	@$(PYTHON) -m tools.screenshots
+	@$(PYTHON) -m tools.terminal_picture
 	@$(PYTHON) -m tools.comment_page --to docs/img
 	@$(PYTHON) -m tools.gallery
 
