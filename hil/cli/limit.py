@@ -19,6 +19,7 @@ from hil.cli.options import DEFAULT_OUT, FOLDER
 from hil.gate.limits import facts_of
 from hil.model import RunRecord, SeriesVerdict
 from hil.store import read_judged_run
+from hil.store.files import typed_path
 from hil.store.judged import JudgedRun
 from hil.thresholds.limits import most_specific
 from hil.thresholds.types import Thresholds
@@ -38,6 +39,7 @@ def command(metric: str, run: Path | None, most: str | None, least: str | None) 
 
     The limit goes into the bench's file of the project's folder of limits, with what was measured as its
     reason. It holds for all cases and boards of the run's kind; a more specific limit stays, and is named.
+    A METRIC that the run has not measured lists those that it has.
     """
     if (most is None) == (least is None):
         raise ConfigError(
@@ -80,8 +82,9 @@ def _write(run: JudgedRun, series: Sequence[SeriesVerdict], bound: Bound, asked:
     _save(path, text)
     copied = "" if origin == path else ", a copy of hil's own, which it replaces"
     click.echo(f"{os.path.relpath(path)}{copied}: {one.metric} {new.bound} ({new.why})")
-    for sentence in (*_broken(series, bound, asked), *_others(thresholds, series, records, new)):
+    for sentence in (*_exceeded(series, bound, asked), *_others(thresholds, series, records, new)):
         click.echo(sentence)
+    click.echo(f"Next: hil gate {typed_path(run.path)} --thresholds {os.path.relpath(path.parent)}")
 
 
 def _limit(
@@ -113,14 +116,14 @@ def _key(asked: str, unit: str) -> str:
     return f"{name}: {float(match[1]):g}"
 
 
-def _broken(series: Sequence[SeriesVerdict], bound: Bound, asked: str) -> Iterable[str]:
-    """Yield what breaks the limit already."""
+def _exceeded(series: Sequence[SeriesVerdict], bound: Bound, asked: str) -> Iterable[str]:
+    """Yield what exceeds the limit already; the gate says whether provably."""
     limit = parse_quantity(asked, series[0].unit)
     for item in series:
         assert item.value is not None
         if item.value > limit if bound == "max" else item.value < limit:
             value = format_value(item.value, find_unit(item.unit))
-            yield f"Broken already: {value} on {item.board}, {item.case_label or 'defaults'}"
+            yield f"Exceeded already: {value} on {item.board}, {item.case_label or 'defaults'}"
 
 
 def _others(
