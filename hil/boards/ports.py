@@ -131,8 +131,14 @@ def who_answers(port: Port) -> Identity:
 
 
 def entry_of(port: Port, found: Identity) -> str:
-    """Return a board's entry, in one line of a rack file."""
-    return (
-        f"  - {{id: {found.board_id}, kind: physical, target: {found.chip}, serial: '{port.name}', "
-        f"mac: '{found.mac}'}}"
+    """Return a board's entry of a rack file, to which keys are added a line each."""
+    return "\n".join(
+        (
+            f"  - id: {found.board_id}",
+            "    kind: physical",
+            f"    target: {found.chip}",
+            f"    serial: '{port.name}'",
+            f"    mac: '{found.mac}'",
+            "    power: {type: none} # or a switch: docs/start/build-a-rack.md",
+        )
     )

@@ -137,7 +137,7 @@ def release_board(board_id: str, rack: Path, out: Path) -> None:
 @command.command("scan")
 @click.argument("ports", metavar="[PORT]...", nargs=-1)
 def scan_ports(ports: tuple[str, ...]) -> None:
-    """List the serial ports of this host, or those named: what answers, whose it is, the line to paste.
+    """List the serial ports of this host, or those named: what answers, whose it is, the entry to paste.
 
     It resets each board that it asks. A port is left alone that the project's rack file or one in /etc/hil
     names, that a run has leased, or that another program has open.
@@ -181,7 +181,8 @@ def _to_paste(found: Sequence[tuple[Port, Identity | str]]) -> Iterator[str]:
     """Yield the command that measures the first board which no rack file names, and an entry of each."""
     new = [(port, one) for port, one in found if isinstance(one, Identity)]
     if new:
-        yield from ("", f"Measure it: hil run --port {shlex.quote(new[0][0].address)}", "Or, in a rack file:")
+        yield from ("", f"Measure it: hil run --port {shlex.quote(new[0][0].address)}")
+        yield "Or, below boards: of a rack file:"
         yield from (entry_of(port, one) for port, one in new)
 
 

@@ -57,15 +57,15 @@ def rack_at(folder: Path, port: str) -> Path:
 
 @pytest.mark.slow
 def test_a_board_at_a_port_is_told_with_what_to_type(tmp_path: Path) -> None:
-    """Chip, MAC address and flash as esptool reads them; the entry reads as a rack file's."""
+    """Chip, MAC address and flash as esptool reads them; the entry is a rack file's, and takes more keys."""
     with BoardProcess(tmp_path / "board") as board:
         done = hil("board", "scan", board.url("rfc2217"))
     assert done.returncode == 0, done.stdout
-    row, _, command, _, entry = done.stdout.splitlines()
+    row, _, command, _, *entry = done.stdout.splitlines()
     assert row.split("  ")[:4] == [board.url("rfc2217"), "esp32", MAC, "16 MB"]
     assert command == f"Measure it: hil run --port {board.url('rfc2217')}"
     rack = tmp_path / "rack.yaml"
-    rack.write_text(f"{RACK.format(port='').partition('  - ')[0]}{entry}\n")
+    rack.write_text(f"{RACK.format(port='').partition('  - ')[0]}{chr(10).join(entry)}\n    labels: [desk]\n")
     ((address, owner),) = owners([rack]).items()
     assert (address, owner.board) == (f"127.0.0.1:{board.port}", "esp32-000001")
 
@@ -79,8 +79,9 @@ def test_ports_without_a_board_are_told_with_the_reason() -> None:
         "/dev/ttyS0    -                                           nothing answers",
         lines[0],
     ]
-    assert [line.partition(", kind")[0] for line in lines[6:]] == ["  - {id: esp32s3-000003"] * 2
-    assert all("serial: '/dev/serial/by-id/one'" in line for line in lines[6:])
+    assert len(lines) == 8
+    assert all(entry.startswith("  - id: esp32s3-000003\n") for entry in lines[6:])
+    assert all("\n    serial: '/dev/serial/by-id/one'\n" in entry for entry in lines[6:])
     assert len(scanned(found[1:], ["nothing answers"])) == 1
 
 
