@@ -64,10 +64,11 @@ idf-check: ## check the firmware and host/idf against the ESP-IDF of IDF_PATH
 	@.ci/bootstrap test
 	@$(PYTHON) -m tools.idf_check
 
-lint: ## formats, lint, types
+lint: ## formats, lint, types, the words of the pages
 	@$(PYTHON) -m ruff format --check --quiet .
 	@$(PYTHON) -m ruff check --quiet .
 	@$(PYTHON) -m mypy --no-error-summary
+	@$(PYTHON) -m tools.prose --check
 	@test -n "$(firstword $(C_FILES))" || { echo "lint: no C source found"; exit 1; }
 	@.venv/bin/clang-format --style=file:firmware/.clang-format --dry-run --Werror $(C_FILES)
 

@@ -63,8 +63,8 @@ def command(
     """Build the working tree and the commit REF, measure both alternately, and judge.
 
     REF is where HEAD left the default branch (origin/HEAD, main or master) unless named. Git's index and the
-    working tree stay as they are. In a project the product is compared, as its probes measure it; in a
-    checkout of hil its own firmware.
+    working tree stay as they are. Of two commits, check out the newer: git switch --detach NEW. In a project
+    the product is compared, as its probes measure it; in a checkout of hil its own firmware.
 
     With --pytest a suite of your own measures both builds: each session is a boot of the comparison.
     """
