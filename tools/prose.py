@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from tools.size import ROOT, files
+from tools.size import ROOT, count_words, files
 
 LONGEST_PAGE = 1500  # words; a longer page is two pages
 
@@ -40,11 +40,6 @@ _CODE = re.compile(r"```.*?```|`[^`\n]*`|^    .*$", re.DOTALL | re.MULTILINE)
 
 def pages() -> list[Path]:
     return [ROOT / "README.md", *files("docs", "*.md")]
-
-
-def count_words(text: str) -> int:
-    """Return the words of a page; the bars of a table are none."""
-    return sum(any(letter.isalnum() for letter in word) for word in text.split())
 
 
 def findings(path: Path) -> Iterator[str]:
