@@ -108,7 +108,7 @@ def external_access_point(settings: AccessPoint) -> ExternalAccessPoint:
     ssid = settings.ssid
     if not ssid:
         raise ConfigError(
-            f"The access point's name is not in the environment variable {settings.ssid_env}.",
+            f"The environment variable {settings.ssid_env} holds no access point name.",
             next_step=f"{way_out(settings.ssid_env)}, and {settings.psk_env or settings.psk_file}; at a "
             "terminal hil run --port PORT asks for both, once.",
         )
@@ -123,14 +123,14 @@ def check_password(ssid: str, psk: str, where: str) -> None:
     """Raise ConfigError where IEEE 802.11 allows no such password; it is not shown."""
     if len(psk) not in PASSWORD_CHARACTERS and not _KEY.fullmatch(psk):
         raise ConfigError(
-            f"The password of the access point {ssid!r} has {len(psk)} characters, not 8 to 63, and is no "
-            "key of 64 hexadecimal digits.",
+            f"The password of the access point {ssid!r} has {len(psk)} characters; expected 8 to "
+            "63, or a key of 64 hexadecimal digits.",
             next_step=f"correct it in {where}.",
         )
     if not (psk.isascii() and psk.isprintable()):
         raise ConfigError(
-            f"The password of the access point {ssid!r} has characters other than ASCII's printable ones.",
-            next_step="look for a line's end or an umlaut in it: IEEE 802.11 allows neither.",
+            f"The password of the access point {ssid!r} has characters that are not printable ASCII.",
+            next_step="look for a line break or an umlaut in it: IEEE 802.11 allows neither.",
         )
 
 
@@ -221,7 +221,7 @@ def lease_part(name: str, what: str, *, run_id: str, folder: Path | None = None)
             holder = read_holder(folder, name) or UNKNOWN_HOLDER
             raise RigError(
                 f"The {what} ({name}) is held by {holder.describe()}.",
-                next_step="wait for that run: two never share what one of them changes.",
+                next_step="wait for that run: runs do not share what a run changes.",
             )
         write_holder(file, run_id)
         yield
@@ -297,7 +297,7 @@ def _from_environment(name: str) -> str:
     psk = secret(name)
     if not psk:
         raise ConfigError(
-            f"The access point's password is not in the environment variable {name}.",
+            f"The environment variable {name} holds no access point password.",
             next_step=way_out(name),
         )
     return psk
@@ -312,6 +312,6 @@ def _from_file(path: Path) -> str:
     if problem:
         raise ConfigError(
             f"Reading the access point's password from {path}: {problem}.",
-            next_step="write the password into it, and let the user that runs hil read it, and nobody else.",
+            next_step="write the password into it, and make it readable only by the user that runs hil.",
         )
     return psk

@@ -241,8 +241,8 @@ class Broker:
         if found and disconnect_by_id(self._spawner, found, self.address, self.ports.tcp, aside):
             return "closed"
         raise RigError(
-            f"Cutting the connection of {client} to the MQTT broker {self.address}: it has none, or neither "
-            "ss -K nor a second client could end it.",
+            f"Cutting the connection of {client} to the MQTT broker {self.address}: it is not "
+            "connected, or neither ss -K nor a second client could end the connection.",
             log=str(aside if found else self.log_path),
             next_step="see in the log whether it was connected; ss -K needs root and iproute2.",
         )

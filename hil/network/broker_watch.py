@@ -126,8 +126,8 @@ class BrokerWatch:
         """
         if (code := self._process.returncode) is not None:
             raise RigError(
-                f"The program that watches the MQTT broker {how_ended(code)}: nobody saw whether the broker "
-                "stood still.",
+                f"The program that watches the MQTT broker {how_ended(code)}: a standstill of the "
+                "broker would have gone unnoticed.",
                 log=str(self._log_path),
                 next_step="look for what ended it (the host's memory), then run again.",
             )
@@ -153,7 +153,7 @@ class BrokerWatch:
             )
         if any(began_ns <= one <= now_ns and not self._is_meant(one, one) for one in lost_ns):
             raise RigError(
-                f"The MQTT broker ended its connections meanwhile, and nobody of this run had it do so. "
+                "The MQTT broker ended its connections meanwhile, without a request of this run. "
                 f"{_SAYS_NOTHING}",
                 log=str(self._log_path.with_name(BROKER_LOG)),
                 next_step="look for what ended it or started it again, then run again.",

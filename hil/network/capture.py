@@ -193,8 +193,8 @@ class Capture:
             if time.monotonic() > deadline:
                 self.kill()
                 raise RigError(
-                    f"The capture on {self._where} does not keep up: dumpcap still reads what came "
-                    f"{READ_TIMEOUT_S:.0f} s ago.",
+                    f"The capture on {self._where} does not keep up: dumpcap is "
+                    f"{READ_TIMEOUT_S:.0f} s behind.",
                     log=str(self.log_path),
                     next_step="end other work on the rack's host, then run again.",
                 )

@@ -108,10 +108,10 @@ class Hostapd:
         sends_dbm = read_iw(self._iw("dev", self.interface, "info")).info.get("power_dbm")
         if sends_dbm != radio.power_dbm:
             raise RigError(
-                f"{self.interface} was told to send with {radio.power_dbm} dBm, and says "
+                f"{self.interface} was set to {radio.power_dbm} dBm but reports "
                 f"{'nothing of it' if sends_dbm is None else f'{sends_dbm:g} dBm'}.",
-                next_step="choose a power that the driver has (iw phy lists each channel's), or leave "
-                "power_dbm out and attenuate.",
+                next_step="choose a power that the driver supports (iw phy lists it for each channel), "
+                "or leave power_dbm out and attenuate.",
             )
 
     def _iw(self, *words: str) -> str:
@@ -145,7 +145,7 @@ def configuration(point: AccessPoint, psk: str, *, driver: str = "nl80211") -> s
     if not point.ssid.isprintable() or point.ssid != point.ssid.strip():
         raise ConfigError(
             f"The SSID {point.ssid!r} has characters that hostapd's file cannot hold.",
-            next_step="use printable ones, and no space at either end.",
+            next_step="use printable characters, and no space at either end.",
         )
     facts: dict[str, str | int] = {
         "interface": point.interface,
@@ -223,7 +223,7 @@ _REFUSALS: tuple[tuple[str, str, str], ...] = (
     (
         r"No such device|Could not read interface \S+ flags",
         "there is no such interface",
-        "name one that `iw dev` lists.",
+        "name an interface that `iw dev` lists.",
     ),
     (
         r"Could not configure driver mode",
@@ -344,6 +344,6 @@ def _try_configuration(spawner: Spawner, point: AccessPoint) -> None:
 
 def _try_radio(spawner: Spawner, point: AccessPoint) -> None:
     if not Path("/sys/class/net", point.interface).exists():
-        raise RigError(f"there is no interface {point.interface}.", next_step="name one that `iw dev` lists.")
+        raise RigError(f"no interface {point.interface}.", next_step="name an interface that `iw dev` lists.")
     with tempfile.TemporaryDirectory(prefix="hil-iw-") as folder:
         run_iw(spawner, ["dev", point.interface, "info"], Path(folder, "iw.log"))

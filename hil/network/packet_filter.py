@@ -130,7 +130,7 @@ class PacketFilter:
         code, said = run_to_end(self._spawner, argv, TIMEOUT_S, log_path=self._log_path)
         if code != 0:
             raise RigError(
-                f"{attempt}: {said.strip()}", log=str(self._log_path), next_step="see which are: ip -br link."
+                f"{attempt}: {said.strip()}", log=str(self._log_path), next_step="list them: ip -br link."
             )
 
     def _nft(self, commands: str, attempt: str) -> str:

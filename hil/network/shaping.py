@@ -90,7 +90,7 @@ class ShapedAir:
 
     def _only(self, board: str) -> None:
         if board not in ("all", self._board):
-            raise RigError(f"this air is board {self._board}'s, not {board}'s.")
+            raise RigError(f"this air belongs to board {self._board}, not to {board}.")
 
     def _apply(self, links: Mapping[str, Impairment]) -> None:
         """Make the links what they are to be, from nothing: htb's root cannot be changed."""
@@ -112,8 +112,8 @@ class ShapedAir:
         if root and not root[1].startswith(_DEFAULTS):
             raise RigError(
                 f"{self._interface} has a qdisc of its own ({root[1]}), which shaping would replace.",
-                next_step=f"take it away (tc qdisc del dev {self._interface} root), or leave 'shapes' out of "
-                "the rack file.",
+                next_step=f"remove it (tc qdisc del dev {self._interface} root), or leave 'shapes' out "
+                "of the rack file.",
             )
 
     def _run(self, argv: Sequence[str]) -> str:
@@ -136,7 +136,7 @@ def _check(link: Impairment) -> None:
 
 def _cannot(what: str) -> ConfigError:
     return ConfigError(
-        f"tc cannot make {what} as the virtual air does.",
+        f"tc does not support {what} as the virtual air does.",
         next_step="measure the case on a virtual rack, or leave it out.",
     )
 

@@ -41,8 +41,8 @@ class Standstill:
         longest_s = max((ended - began for began, ended in self._unmeant()), default=0) / _NS
         if longest_s >= PAUSED_S:
             raise RigError(
-                f"{self._title} stood still for {longest_s:.1f} s meanwhile. What was measured says nothing "
-                "of the firmware.",
+                f"{self._title} stood still for {longest_s:.1f} s meanwhile. The samples say "
+                "nothing about the firmware.",
                 next_step="look for what stopped it (the host's memory, disk, a debugger), then run again.",
             )
 

@@ -109,7 +109,7 @@ def test_a_library_is_built_once_and_a_failure_is_quoted(
     with pytest.raises(RigError, match=r"empty\.c: cc exited with 1: .*no/such/header\.h"):
         build_library("empty", tmp_path / "out")
     assert not any((tmp_path / "out").iterdir())
-    with pytest.raises(RigError, match="LD_PRELOAD takes no path with a space"):
+    with pytest.raises(RigError, match="LD_PRELOAD allows no path with a space"):
         build_library("empty", tmp_path / "with space")
 
 

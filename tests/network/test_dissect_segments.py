@@ -247,7 +247,7 @@ def test_other_ports_are_mqtt_where_the_broker_says_so(tmp_path: Path) -> None:
 def test_what_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No capture, frames that were cut, and a missing tshark each have their own sentence."""
     (tmp_path / "text.pcap").write_text("none\n")  # which tshark takes for one of its many formats
-    with pytest.raises(RigError, match=r"text\.pcap: it is no capture file: it begins with 6e6f6e65"):
+    with pytest.raises(RigError, match=r"text\.pcap: not a capture file: it begins with 6e6f6e65"):
         read_segments(tmp_path / "text.pcap", PLAIN)
     with pytest.raises(RigError, match=r"none\.pcap: No such file"):
         read_segments(tmp_path / "none.pcap", PLAIN)

@@ -33,8 +33,8 @@ def read(folder: Path, point: str) -> AccessPoint:
     [
         (b"\n", "it is empty"),
         ("gr\u00f6\u00dfer als".encode("latin-1"), "it is no text"),
-        (b"short", "has 5 characters, not 8 to 63"),
-        (b"z" * 64, "has 64 characters, not 8 to 63, and is no key"),
+        (b"short", "has 5 characters; expected 8 to 63"),
+        (b"z" * 64, "has 64 characters; expected 8 to 63, or a key"),
     ],
 )
 def test_a_password_file_that_no_run_can_use_is_found_by_the_check(

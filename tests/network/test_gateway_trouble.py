@@ -190,7 +190,7 @@ def test_a_slow_server_is_not_the_firmwares_fault(
 ) -> None:
     """Where the host's own server takes long, the case says so instead of giving round trips."""
     monkeypatch.setattr("hil.network.peers.gateway.companion.SERVER_P95_MAX_US", 0)
-    with pytest.raises(RigError, match=r"echo server on this host was too slow to tell of board b1"):
+    with pytest.raises(RigError, match=r"echo server on this host was too slow to measure board b1"):
         bench.measure(tmp_path / "case")
 
 

@@ -169,7 +169,9 @@ def test_an_mss_that_did_not_take_is_an_error_with_both_numbers(
         return [*words[:at], *words[at + 2 :]]
 
     monkeypatch.setitem(IperfProcess.start_server.__globals__, "server_command", deaf)
-    with pytest.raises(RigError, match=r"MSS is not what was asked for: peer_mss_bytes 560.*shows 1460"):
+    with pytest.raises(
+        RigError, match=r"MSS differs from the requested value: peer_mss_bytes 560.*shows 1460"
+    ):
         lab.measure_client(place, "-t", "0.5")
     assert (place.folder / "capture.pcapng").exists()
 
@@ -177,7 +179,7 @@ def test_an_mss_that_did_not_take_is_an_error_with_both_numbers(
 def test_a_window_that_did_not_take_is_an_error(lab: IperfLab, monkeypatch: pytest.MonkeyPatch) -> None:
     """A window beyond what Linux makes of a request is the rig's error."""
     monkeypatch.setattr(facts, "WINDOW_FACTOR_MAX", 0.5)
-    with pytest.raises(RigError, match="window is not what was asked for: peer_window_bytes 5760"):
+    with pytest.raises(RigError, match="window differs from the requested value: peer_window_bytes 5760"):
         lab.measure_client(lab.place(peer_window_bytes=5760), "-n", "50000")
 
 

@@ -173,9 +173,9 @@ def test_hil_ledger_says_why_it_has_nothing_to_show(
         ((str(none),), "no case of this run has a loss ledger; it measured publish."),
         (
             (str(path), "--board", "b9"),
-            "no ledger fits --board b9. There are:\n  virtual-1 publish/api=publish,",
+            "no ledger matches --board b9. Ledgers:\n  virtual-1 publish/api=publish,",
         ),
-        ((str(path), "--case", "qos=7"), "no ledger fits --case qos=7"),
+        ((str(path), "--case", "qos=7"), "no ledger matches --case qos=7"),
         ((str(tmp_path / "nothing"),), "not a run directory"),
         ((str(bad),), "on board virtual-1, boot 0: the ledger's sums do not agree"),
     ):

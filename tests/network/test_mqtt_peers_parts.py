@@ -198,7 +198,7 @@ def test_a_fault_that_is_not_undone_is_an_error(monkeypatch: pytest.MonkeyPatch)
     faults = FaultSchedule(ONCE, hangs, lambda: True)
     faults.start()
     try:
-        with pytest.raises(RigError, match="the fault stall was not undone"):
+        with pytest.raises(RigError, match="the fault stall was not removed"):
             faults.finish()
     finally:
         let_go.set()

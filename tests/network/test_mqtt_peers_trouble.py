@@ -223,9 +223,7 @@ def test_a_real_access_point_is_not_the_racks_to_change(
     """A case that needs another air than a real one is an error in the selection, with a way out."""
     place = replace(lab.place(bench, **changes), air=None)
     companion = (DeliveryCompanion if bench == "delivery" else EchoCompanion)(place)
-    with pytest.raises(
-        ConfigError, match=f"{bench}/.*board b1: the access point is a real one.*virtual rack"
-    ):
+    with pytest.raises(ConfigError, match=f"{bench}/.*board b1: the access point is real.*virtual rack"):
         companion.start()
     companion.stop()
     check_nothing_is_left(lab, place)

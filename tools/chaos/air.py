@@ -238,7 +238,7 @@ FAULTS: Sequence[Fault] = (
         *_SEEN,
     ),
     _fault("portal answers for the broker", answered("1883", CAPTIVE), *_SEEN, moment="booting"),
-    _fault("a neighbour sends 50 Mbit/s", beside(BLAST, ADDRESS), "rig", says="no part of this run sends"),
+    _fault("a neighbour sends 50 Mbit/s", beside(BLAST, ADDRESS), "rig", says="do not belong to this run"),
     _fault("RSSI of −90 dBm", given("rssi", -90), "nobody", "undecided", moment="before"),
     _fault("RSSI of −90 dBm, and slow for it", _weak_and_slow, "undecided", moment="before", suite="pr"),
     _fault(

@@ -276,7 +276,7 @@ FAULTS: Sequence[Fault] = (
         signalled("hil.network.broker_watch", signal.SIGKILL),
         "measuring",
         "rig",
-        says="nobody saw whether the broker stood still",
+        says="a standstill of the broker would have gone unnoticed",
     ),
     _fault(
         "ends at its start",

@@ -75,7 +75,7 @@ def _check_kind(path: Path) -> None:
         raise RigError(f"Dissecting {path}: {error.strerror}.", log=str(path)) from error
     if begin not in _MAGIC:
         what = f"it begins with {begin}" if begin else "it is empty"
-        raise RigError(f"Dissecting {path}: it is no capture file: {what}.", log=str(path))
+        raise RigError(f"Dissecting {path}: not a capture file: {what}.", log=str(path))
 
 
 def _check(path: Path, code: int, said: str) -> None:
@@ -87,8 +87,8 @@ def _check(path: Path, code: int, said: str) -> None:
     raise RigError(
         f"Dissecting {path}: tshark ended with status {code}: {words}.",
         log=str(path),
-        next_step=f"look at the capture: capinfos {typed_path(path)}; of one that was cut short, what is "
-        f"whole: editcap {typed_path(path)} whole.pcapng",
+        next_step=f"look at the capture: capinfos {typed_path(path)}; to keep the whole packets of a "
+        f"truncated capture: editcap {typed_path(path)} whole.pcapng",
     )
 
 

@@ -162,7 +162,7 @@ def _check_rows(handed: Sequence[Handed]) -> None:
     times_sent = Counter(one.number for one in handed)
     if twice := [number for number, times in times_sent.items() if times > 1]:
         raise FirmwareError(
-            f"The loss ledger was to follow {len(handed)} messages, but the board's rows hold "
+            f"The loss ledger follows {len(handed)} messages, but the board's rows hold "
             f"{_named(twice)} more than once.",
             next_step="a row's number is its place over all bursts; look at the bench's source.",
         )
@@ -187,8 +187,8 @@ def _check_numbers(
     for where, numbers in seen_at.items():
         if strange := sorted(number for number in numbers if number not in sent):
             raise FirmwareError(
-                f"The loss ledger found {_named(strange)} {where}, which is none of the {len(sent)} messages "
-                "in the board's rows, though it carries the nonce of this case.",
+                f"The loss ledger found {_named(strange)} {where}, which is not among the "
+                f"{len(sent)} messages in the board's rows, although it has the nonce of this case.",
                 next_step="look at the payloads in the capture (--keep-captures) and at the bench's source.",
             )
 

@@ -74,8 +74,8 @@ def _arrival(path: Path, line_number: int, line: str) -> tuple[int, Arrival]:
     cells = line.split(",")
     if len(cells) != len(ARRIVALS_COLUMNS) or not all(cell.isdecimal() and cell.isascii() for cell in cells):
         raise RigError(
-            f"{path}:{line_number}: {line!r:.60} is no arrival; expected {','.join(ARRIVALS_COLUMNS)}, "
-            "whole numbers.",
+            f"{path}:{line_number}: {line!r:.60} is not an arrival; expected "
+            f"{','.join(ARRIVALS_COLUMNS)}, whole numbers.",
             next_step="the file was changed or the disk is broken: run the case again.",
         )
     number, time_us, qos, dup, retain, run = map(int, cells)

@@ -39,7 +39,7 @@ def chosen(
     if not cases:
         raise ConfigError(
             f"{directory.path}: no case of this run has a loss ledger; {_benches(records)}.",
-            next_step="measure the bench 'delivery', which keeps one: hil run --suite 'delivery'.",
+            next_step="measure the bench 'delivery': hil run --suite 'delivery'.",
         )
     wanted = [
         case
@@ -49,7 +49,7 @@ def chosen(
     if not wanted:
         there = "\n  ".join(dict.fromkeys(f"{case.record.board} {case.name}" for case in cases))
         asked = " ".join([*(f"--board {board}" for board in boards), *([f"--case {text}"] if text else [])])
-        raise ConfigError(f"{directory.path}: no ledger fits {asked}. There are:\n  {there}")
+        raise ConfigError(f"{directory.path}: no ledger matches {asked}. Ledgers:\n  {there}")
     return wanted
 
 

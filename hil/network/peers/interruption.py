@@ -50,8 +50,8 @@ class Interruption(Companion):
         """
         if self._cause == ACCESS_POINT and self._place.air is None:
             raise ConfigError(
-                f"{self._place.case.case_id} on board {self._place.board.id}: the rack's access point is not "
-                "the rack's to switch.",
+                f"{self._place.case.case_id} on board {self._place.board.id}: the rack cannot "
+                "switch its access point.",
                 next_step="leave the case out: --suite 'quick and not cause=access_point'.",
             )
         if self._cause in PACKETS and not self._place.access_point_interface:
@@ -75,7 +75,7 @@ class Interruption(Companion):
         if not cycle.isdecimal():
             raise FirmwareError(
                 f"board {self._place.board.id} asked for an outage without a number: {dict(note.fields)}.",
-                next_step="correct the bench's note.",
+                next_step="correct the outage request in the bench.",
             )
         with self._changed:
             self._asked = max(self._asked, int(cycle) + 1)

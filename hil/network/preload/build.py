@@ -28,7 +28,7 @@ def build_library(stem: str, out_dir: Path | None = None) -> Path:
     library = (out_dir or OUT_DIR).resolve() / f"{stem}-{digest}.so"
     if set(" :") & set(str(library)):
         raise RigError(
-            f"Building {source}: LD_PRELOAD takes no path with a space or a colon: {library}.",
+            f"Building {source}: LD_PRELOAD allows no path with a space or a colon: {library}.",
             next_step="move the checkout to a path without them.",
         )
     if not library.exists():

@@ -156,10 +156,10 @@ class GatewayCompanion(Companion):
         status, said = run_to_end(place.spawner, argv, ECHO_CHECK_TIMEOUT_S, log_path=log)
         if status:
             raise RigError(
-                f"Reads of board {place.board.id} failed, and this host too gets no proper answer from its "
-                f"echo server on {place.host_address}: {said or how_ended(status)}.",
+                f"Reads of board {place.board.id} failed, and this host gets no proper answer from "
+                f"its echo server on {place.host_address} either: {said or how_ended(status)}.",
                 log=str(log),
-                next_step="see what answers there instead (ss -lntp, nft list ruleset), then run again.",
+                next_step="find out what answers there ( ss -lntp, nft list ruleset), then run again.",
             )
 
     def _start_server(self) -> Program:
@@ -201,7 +201,7 @@ class GatewayCompanion(Companion):
         place, parameters = self._place, self._parameters
         if not place.board.mac:
             raise ConfigError(
-                f"{place.board.where}: board {place.board.id!r} has no 'mac', by which its topics are named.",
+                f"{place.board.where}: board {place.board.id!r} has no 'mac', which its topics need.",
                 next_step="add 'mac: …' to its entry; esptool read-mac shows it.",
             )
         profile = str(parameters["profile"])
@@ -252,10 +252,11 @@ class GatewayCompanion(Companion):
         p95_us = taken_us[95 * (len(taken_us) - 1) // 100] if taken_us else 0  # of a few not the slowest one
         if p95_us > SERVER_P95_MAX_US:
             raise RigError(
-                f"The echo server on this host was too slow to tell of board {self._place.board.id}: 95 % of "
-                f"its answers took up to {p95_us / 1e3:.1f} ms, {SERVER_P95_MAX_US / 1e3:g} ms are allowed.",
+                "The echo server on this host was too slow to measure board "
+                f"{self._place.board.id}: 95 % of its answers took up to {p95_us / 1e3:.1f} ms; "
+                f"the limit is {SERVER_P95_MAX_US / 1e3:g} ms.",
                 log=str(self._folder / "echo-server.jsonl"),
-                next_step="see what else this machine does (top), then run again.",
+                next_step="find what else loads this machine (top), then run again.",
             )
 
     def _check_answers(self, lines: Sequence[Mapping[str, Any]]) -> None:

@@ -147,7 +147,7 @@ def _check_answer(request_id: str, answer: Mapping[str, Any], board: Mapping[str
             f"The board's answer to request {request_id} has an unknown outcome, {answer['outcome']}."
         )
     if board is None:
-        raise FirmwareError(f"The board answered request {request_id} and has no sample of it.")
+        raise FirmwareError(f"The board answered request {request_id} but has no sample of it.")
     for name in ("outcome", *PARTS):
         if answer[name] != board[name]:
             raise FirmwareError(

@@ -47,7 +47,7 @@ class Program:
                 raise self._ended(code)
             if time.monotonic() > deadline:
                 raise RigError(
-                    f"{self.title} did not come to its {' or '.join(events)} within {timeout_s:g} s.",
+                    f"{self.title} did not reach its {' or '.join(events)} within {timeout_s:g} s.",
                     log=str(self._log),
                     next_step=AGAIN,
                 )

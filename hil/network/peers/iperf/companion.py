@@ -135,7 +135,8 @@ class IperfCompanion(Companion):
         asked = self._settings.peer_mss_bytes
         if 0 < asked < MSS_MIN_BYTES and not self._settings.udp:
             raise ConfigError(
-                f"{self._place.case.case_id}: peer_mss_bytes {asked} is below what the host's kernel takes.",
+                f"{self._place.case.case_id}: peer_mss_bytes {asked} is below the minimum of the "
+                "host's kernel.",
                 next_step=f"make it 0 (the kernel's own) or {MSS_MIN_BYTES} to 1460.",
             )
 
@@ -155,7 +156,7 @@ class IperfCompanion(Companion):
         return RigError(
             f"The host's iperf {self._version} (port {iperf.port}, board {address}) {how}; it said: {words}.",
             log=str(iperf.log_path),
-            next_step="see whether board and host reach each other: the capture beside that file.",
+            next_step="check in the capture beside that file whether board and host reach each other.",
         )
 
     def _keep_or_remove(self, capture: Capture) -> Mapping[str, Scalar]:

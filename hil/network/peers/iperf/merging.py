@@ -135,7 +135,7 @@ def _compare_mss(tcp: TcpFacts, settings: IperfSettings, path: Path) -> list[str
 
 def _not_as_asked(what: str, parameter: str, asked: int, seen: int, path: Path) -> RigError:
     return RigError(
-        f"The host's {what} is not what was asked for: {parameter} {asked}, the capture shows {seen}.",
+        f"The host's {what} differs from the requested value: {parameter} {asked}, the capture shows {seen}.",
         log=str(path),
         next_step="look at that capture, and at the host's kernel settings (sysctl net.ipv4).",
     )
@@ -298,7 +298,7 @@ def _check_bytes(sent: int | None, received: int | None, settings: IperfSettings
     own, theirs = (sent, received) if settings.board_sends else (received, sent)
     raise FirmwareError(
         f"The board says that it {who} {own} bytes, and {other} {theirs}: its count is wrong.",
-        next_step="look at the bench's counting; --keep-captures shows what crossed.",
+        next_step="look at the bench's counting; --keep-captures shows the packets.",
     )
 
 

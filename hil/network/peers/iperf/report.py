@@ -84,7 +84,7 @@ def _add(spans: list[Span], line: str, start_s: float, end_s: float, rest: str) 
     found = _BYTES.match(rest)
     if found is None:
         raise RigError(
-            f"Reading what iperf said: {line.strip()!r} is not a line of iperf 2.1 with -e -f b.",
+            f"Reading iperf's output: {line.strip()!r} is not a line of iperf 2.1 with -e -f b.",
             next_step="hil doctor names the version that is needed.",
         )
     if "nan" in found.group(2):  # an answer that never came, printed all the same

@@ -82,8 +82,8 @@ class BoardAir:
     def _need_air(self) -> LinkAir:
         if self._air is None:
             raise ConfigError(
-                f"{self._case_id} on board {self._board}: the access point is a real one, and its air is not "
-                "the rack's to change.",
+                f"{self._case_id} on board {self._board}: the access point is real, so the rack "
+                "cannot change its air.",
                 next_step="measure the case on a virtual rack, or leave it out: --suite with air=rack, "
                 "fault!=blackout, and for echo delay_us=-1 and no rates or losses.",
             )

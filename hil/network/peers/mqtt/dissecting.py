@@ -237,8 +237,8 @@ def nonce_of(series: Series) -> int:
     found = series.device.get("message_run")
     if type(found) is not int:
         raise FirmwareError(
-            f"The board does not say the nonce of its messages (message_run is {found!r}), so they cannot be "
-            "told from another case's.",
+            f"The board does not report the nonce of its messages (message_run is {found!r}), so "
+            "they cannot be separated from another case's.",
             next_step="board and harness are of different versions: build and flash again.",
         )
     return found

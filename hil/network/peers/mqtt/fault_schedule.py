@@ -54,7 +54,7 @@ class FaultSchedule:
         self._end(END_TIMEOUT_S)
         self.check()
         if self._worker.is_alive():
-            raise RigError(f"the fault {self._plan.kind} was not undone within {END_TIMEOUT_S:g} s.")
+            raise RigError(f"the fault {self._plan.kind} was not removed within {END_TIMEOUT_S:g} s.")
         return tuple(self._moments)
 
     def stop(self) -> None:

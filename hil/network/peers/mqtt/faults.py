@@ -39,8 +39,8 @@ def check_fault(place: Place, kind: str) -> None:
     """Raise ConfigError where the rack cannot make this fault."""
     if kind == "wire" and place.access_point_interface in ("", place.interface):
         raise ConfigError(
-            f"{place.case.case_id} on board {place.board.id}: nothing on this host stands between the access "
-            "point and the broker, so no packet can be dropped there.",
+            f"{place.case.case_id} on board {place.board.id}: this host has no interface between "
+            "the access point and the broker, so it cannot drop packets there.",
             next_step="name the access point's bridge port in the rack file (capture: {access_point: IFACE}) "
             "or leave the case out: --suite '… and fault!=wire'.",
         )
