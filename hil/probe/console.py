@@ -230,7 +230,7 @@ class ProductConsole:
             f"Board {self.board}: {found} of {wanted} lines that match {pattern.text!r} came within "
             f"{duration_s:g} s.",
             log=self.log_path,
-            next_step="give the case a longer duration_s or a smaller count, or see why it does less.",
+            next_step="give the case a longer duration_s or a smaller count, or find out why it prints less.",
         )
 
     def _keep(self, text: str) -> ConsoleLine:
@@ -266,11 +266,11 @@ class ProductConsole:
         if not self._counts:
             quoted = printable(self._reader.masked(without_noise(line.text)))[:QUOTE_CHARACTERS]
             raise FirmwareError(
-                f"Board {self.board} began again while it was measured ({why}, and no line of the ROM was "
-                f"read before it): {quoted!r}.",
+                f"Board {self.board} restarted while it was measured ({why}, and no line of the "
+                f"ROM before it): {quoted!r}.",
                 log=self.log_path,
-                next_step="read the console log for what restarted it, and check its supply; choose a ready "
-                f"line that comes once a boot; {_BY_DESIGN}.",
+                next_step="read the console log for what restarted it, and check its supply; choose a "
+                f"ready line that appears once per boot; {_BY_DESIGN}.",
             )
         self.counts.restarts += 1
 

@@ -56,8 +56,8 @@ def _nvs_partition(build_dir: Path) -> Partition:
     found = find_data(table_of(build_dir), NVS)
     if found is None:
         raise ConfigError(
-            f"{build_dir}: hil.toml [given] writes to NVS, and its partition table has no partition of it.",
-            next_step="give the product one, or tell it by given.console.",
+            f"{build_dir}: hil.toml [given] writes to NVS, but the partition table has no NVS partition.",
+            next_step="add an NVS partition, or use given.console.",
         )
     return found
 
@@ -95,5 +95,5 @@ def _write_nvs(path: Path, given: Given, words: Mapping[str, str | int], partiti
         raise ConfigError(
             f"hil.toml [given] does not fit {partition.name!r}, a partition of {partition.size_bytes} bytes: "
             f"{''.join(last)}",
-            next_step="give less, or make the partition larger.",
+            next_step="shorten [given], or enlarge the partition.",
         )

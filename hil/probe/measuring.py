@@ -107,9 +107,9 @@ def measure_between(
     matched = matching.finish()
     if matched is None:
         raise ConfigError(
-            f"{spec.end.where}: an answer came too many while questions without an answer had time left. "
-            "Several questions were open at once, or an answer was lost and another one came twice; without "
-            "a key nothing tells which line answers which.",
+            f"{spec.end.where}: one answer too many came while questions were still open. Several "
+            "questions were open at once, or an answer was lost and another one came twice; "
+            "without a key, answers cannot be matched to questions.",
             log=console.log_path,
             next_step=f"write (?P<{KEY}>…) into both patterns, or give the case a timeout_ms that is over "
             "before the next question.",
@@ -155,10 +155,10 @@ def _check_answers(
             raise error
     elif answered and not asked & answered:
         raise ConfigError(
-            f"{spec.end.where}: answers came with the keys {_some(answered)}, and questions with the keys "
-            f"{_some(asked)}: none is an answer to any.",
+            f"{spec.end.where}: answers came with the keys {_some(answered)}, but questions with "
+            f"the keys {_some(asked)}: none match.",
             log=console.log_path,
-            next_step=f"have (?P<{KEY}>…) take the same text in both patterns.",
+            next_step=f"make (?P<{KEY}>…) match the same text in both patterns.",
         )
 
 
@@ -209,9 +209,10 @@ def _number(spec: Values, name: str, text: str | None) -> int:
         value = Decimal("NaN")
     if not value.is_finite() or value != int(value):
         raise ConfigError(
-            f"{spec.line.where}: the group {name!r} found {text!r}"
-            f"{f' times {factor}' if factor > 1 else ''}, which is no whole number.",
-            next_step=f"match digits alone, or say times: {{{name}: 1000}} and the smaller unit in its name.",
+            f"{spec.line.where}: the group {name!r} matched "
+            f"{text!r}{f' times {factor}' if factor > 1 else ''}, which is not a whole number.",
+            next_step=f"match digits only, or write times: {{{name}: 1000}} and the smaller unit in its "
+            "name.",
         )
     return int(value)
 
@@ -265,10 +266,11 @@ def measure_arrivals(
         raise broker.nothing_came(spec.topic, case.duration_s, console.refused())
     if max(arrived) - first < case.rows:
         raise FirmwareError(
-            f"Board {console.board}: on {spec.topic} the numbers {first} to {max(arrived)} came within "
-            f"{case.duration_s:g} s; the case wants {case.rows}.",
+            f"Board {console.board}: on {spec.topic} the numbers {first} to {max(arrived)} came "
+            f"within {case.duration_s:g} s; the case needs {case.rows}.",
             log=console.log_path,
-            next_step="give the case a longer duration_s or a smaller count, or see why it publishes less.",
+            next_step="give the case a longer duration_s or a smaller count, or find out why it "
+            "publishes less.",
         )
     return _arrivals_columns(spec, range(first, first + case.rows + 1), arrived)
 
@@ -280,7 +282,7 @@ def _placed(counting: SequenceNumbers, spec: Arrivals, message: PeerMessage) -> 
         raise ConfigError(
             f"{spec.sequence.where}: sequence is {number} in a message on {message.topic}, beyond the "
             f"modulus {counting.modulus} {whose}.",
-            next_step="write modulus: and by how many numbers the product counts on (256, 65536) beside it.",
+            next_step="write modulus: beside it, the count at which the product wraps (256, 65536).",
         )
     return counting.place(number)
 
@@ -306,11 +308,11 @@ def _check_forward(
     else:
         return
     raise FirmwareError(
-        f"Board {console.board}: {what} on {message.topic}: the product began again, its counter wraps, or "
-        "another client publishes there, too.",
+        f"Board {console.board}: {what} on {message.topic}: the product restarted, its counter "
+        "wraps, or another client publishes there too.",
         log=console.log_path,
-        next_step="read the console log; give the probe a topic that one board alone publishes to; where the "
-        "counter wraps, write modulus: 256 (or what it is) beside sequence.",
+        next_step="read the console log; give the probe a topic that only one board publishes to; where "
+        "the counter wraps, write modulus: 256 (or what it is) beside sequence.",
     )
 
 
@@ -471,10 +473,10 @@ def measure_download(
     found = server.fetched()
     if found is None:
         raise FirmwareError(
-            f"Board {console.board}: {server.url} was not fetched to its end within {case.timeout_ms} ms of "
-            f"{spec.payload!r} on {spec.topic}.",
+            f"Board {console.board}: {server.url} was not fetched completely within "
+            f"{case.timeout_ms} ms of {spec.payload!r} on {spec.topic}.",
             log=console.log_path,
-            next_step="read the console log: what does the product say of the request?",
+            next_step="read the console log: what does the product print about the request?",
         )
     (asked,) = broker.requests()
     return {

@@ -127,7 +127,7 @@ class BrokerSession:
             f"Board {self._board}: nothing came on {topic} within {waited_s:g} s. "
             f"{self._what_it_saw()}{said}",
             log=str(self._rack.log_path),
-            next_step="see its console log; hil.toml [given] tells it the broker's address.",
+            next_step="read its console log; hil.toml [given] tells it the broker's address.",
         )
 
     def _what_it_saw(self) -> str:

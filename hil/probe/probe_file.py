@@ -196,7 +196,7 @@ def read_probe(path: Path) -> Probe:
     if len(kinds) != 1:
         found = f"both {kinds[0]} and {kinds[1]}" if kinds else "nothing that is measured"
         raise root.error(
-            kinds[1] if kinds else "", f"a probe measures one thing, and this one has {found}.",
+            kinds[1] if kinds else "", f"a probe measures exactly one thing, but this probe has {found}.",
             next_step=f"one of: {', '.join(_READERS)}.",
         )  # fmt: skip
     measures = _READERS[kinds[0]](root.section(kinds[0]))
@@ -217,7 +217,7 @@ def _pattern(node: Node, key: str) -> Pattern:
     try:
         return Pattern(text, node.where(key), re.compile(text))
     except re.error as error:
-        raise node.error(key, f"{text!r} is no regular expression: {error}.") from None
+        raise node.error(key, f"{text!r} is not a regular expression: {error}.") from None
 
 
 def _between(node: Node) -> Between:
@@ -226,8 +226,8 @@ def _between(node: Node) -> Between:
     if any(keyed) and not all(keyed):
         raise node.error(
             "to" if keyed[0] else "from",
-            f"the other pattern has a group {KEY!r} and this one has none, so no line of it answers another.",
-            next_step=f"write (?P<{KEY}>…) into both, or into none.",
+            f"only the other pattern has a group {KEY!r}, so lines cannot be matched to each other.",
+            next_step=f"write (?P<{KEY}>…) into both patterns, or into neither.",
         )
     return found
 
@@ -240,7 +240,7 @@ def _values(node: Node) -> Values:
     if not line.compiled.groupindex or {"seen_us", "outcome"} & set(line.compiled.groupindex):
         raise node.error(
             "line",
-            "each number has to be a group with a name of its own, unit included.",
+            "each number must be a named group, with its unit.",
             next_step=r"such as 'heap=(?P<heap_bytes>\d+)'.",
         )
     for name in factors:
@@ -260,7 +260,7 @@ def _field(node: Node, key: str) -> Field:
     section = node.section(key)
     pattern = _pattern(section, "pattern")
     if pattern.compiled.groups != 1:
-        raise section.error("pattern", "it has to have one group, which is the value.")
+        raise section.error("pattern", "the pattern must have exactly one group, the value.")
     return Field(node.where(key), pattern=pattern)
 
 
@@ -274,7 +274,7 @@ def _request(node: Node) -> ProbeRequest:
     payload = node.text("payload")
     if "{n}" not in payload:
         raise node.error(
-            "payload", "the number of the request, {n}, is not in it, so no answer is known by it."
+            "payload", "{n}, the number of the request, is missing, so answers cannot be matched."
         )
     return ProbeRequest(node.text("topic"), payload, node.text("reply_topic"), _field(node, "key"))
 
@@ -283,7 +283,7 @@ def _download(node: Node) -> Download:
     payload = node.text("payload")
     if "{url}" not in payload:
         raise node.error(
-            "payload", "the address, {url}, is not in it, so the product does not know what to fetch."
+            "payload", "{url}, the address, is missing, so the product does not know what to fetch."
         )
     return Download(node.text("topic"), payload, node.text("file", default="firmware"))
 
@@ -303,6 +303,6 @@ def check_parameters(probe: Probe, parameters: Mapping[str, object], source: str
     for name in probe.parameters:
         if name not in parameters:
             raise ConfigError(
-                f"{source}: {probe.path.name} needs the parameter {name!r}, which is not there.",
+                f"{source}: {probe.path.name} needs the parameter {name!r}, which is missing.",
                 next_step=f"it is measured by {', '.join(probe.parameters)}; warmup may come on top.",
             )

@@ -158,9 +158,9 @@ class AgentSession:
                 return
             if reply.code == "unknown-field" and field == "link":
                 raise FirmwareError(
-                    f"The firmware on board {self.board} knows Wi-Fi alone, and the board has a cable.",
+                    f"The firmware on board {self.board} supports only Wi-Fi, but the board has a cable.",
                     log=self._link.log_path,
-                    next_step="measure firmware that knows the field 'link'; no older one, nor as the base.",
+                    next_step="use firmware that knows the field 'link', for the base too.",
                 )
             if not reply.ok:
                 self._refused(verb, reply)

@@ -193,8 +193,8 @@ class BoardLink:
         if self.statistics.losses:
             return self.damage(f"{attempt} on board {self.board}: no answer within {waited_s:.1f} s")
         return FirmwareError(
-            f"{attempt} on board {self.board}: no answer within {waited_s:.1f} s, though the board talks; "
-            f"its last lines: {self.last_lines()}.",
+            f"{attempt} on board {self.board}: no answer within {waited_s:.1f} s, although the "
+            f"board prints; its last lines: {self.last_lines()}.",
             log=self.log_path,
             next_step="read the console log; the agent's console task may be blocked.",
         )

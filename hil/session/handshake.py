@@ -118,9 +118,9 @@ def explain(link: BoardLink, *, timeout_s: float, silent: bool) -> HilError:
     if link.statistics.damaged_lines:
         return link.damage(f"{attempt}: no hello came")
     return FirmwareError(
-        f"{attempt}: it talks, and no hello came; its last lines: {link.last_lines()}.",
+        f"{attempt}: it prints, but no hello came; its last lines: {link.last_lines()}.",
         log=link.log_path,
-        next_step="read the console log; the image may be another one than hil-firmware.",
+        next_step="read the console log; the image may not be hil-firmware.",
     )
 
 

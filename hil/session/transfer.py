@@ -145,7 +145,7 @@ def _check_case(case: Case, begin: Begin) -> None:
     if begin.bench != case.bench or dict(begin.parameters) != asked:
         differing = sorted(set(asked.items()) ^ set(begin.parameters.items()))
         raise FirmwareError(
-            f"The board measured {begin.bench} with other parameters than {case.case_id}: "
+            f"The board measured {begin.bench} with parameters that differ from {case.case_id}: "
             f"{', '.join('='.join(pair) for pair in differing)}.",
             next_step="give thresholds/ and the bench's C file the same parameters.",
         )
@@ -268,8 +268,8 @@ class Collector:
         if reply.ok:
             return transfer
         raise FirmwareError(
-            f"Board {self._link.board} had not finished {case.case_id} after {timeout_s:.1f} s: its agent is "
-            f"{reply.fields.get('state', 'in an unknown state')} ({reply.code}).",
+            f"Board {self._link.board} did not finish {case.case_id} within {timeout_s:.1f} s: its "
+            f"agent is {reply.fields.get('state', 'in an unknown state')} ({reply.code}).",
             log=self._link.log_path,
             next_step="raise the case's timeout if it needs longer, or look for what it waits for.",
         )
@@ -317,8 +317,8 @@ class Collector:
         hello = self._link.hello
         if hello is not None and begin.firmware_sha256 != hello.firmware_sha256:
             raise FirmwareError(
-                f"Board {self._link.board} said hello as image {hello.firmware_sha256} and measured as "
-                f"{begin.firmware_sha256}."
+                f"Board {self._link.board} reported image {hello.firmware_sha256} at hello but "
+                f"{begin.firmware_sha256} with its samples."
             )
 
     def _too_damaged(self, transfer: Transfer, case: Case) -> RigError:

@@ -79,7 +79,7 @@ class RunDirectory:
             sync_folder(root)
             ended.clear(root)
         except FileExistsError as error:
-            raise ConfigError(f"{path}: there is a run of this name already.") from error
+            raise ConfigError(f"{path}: a run of this name exists already.") from error
         except OSError as error:
             raise disk_error(f"could not create the run directory {path}", error, "nothing") from error
         return cls(path)
@@ -171,9 +171,8 @@ class RunDirectory:
         path = self.path / RUN_INFO
         if not path.exists():
             raise ConfigError(
-                f"{path} is missing, so what the run had planned is not known, nor whether all of it was "
-                "measured.",
-                next_step="bring it back from where the run was kept.",
+                f"{path} is missing, so the run's plan is unknown, and whether it was completed.",
+                next_step="restore it from the stored run.",
             )
         return parse_info(path, read_bytes(path))
 

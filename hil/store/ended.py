@@ -119,7 +119,7 @@ def read(path: Path) -> Ended | None:
         return _parsed(content)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         said = visible(error, 120)
-        raise ConfigError(f"{path}: it says nothing of why a command ended: {said}.") from error
+        raise ConfigError(f"{path}: not a record of why a command ended: {said}.") from error
 
 
 def _parsed(content: bytes) -> Ended:

@@ -74,7 +74,7 @@ def status_of(info: RunInfo, verdict: Verdict) -> ExitCode:
 def no_verdict(path: Path, why: str) -> ConfigError:
     """Return the error of a run whose verdict cannot be read, with the way out."""
     return ConfigError(
-        f"{path}: no verdict can be read from it ({why}).",
+        f"{path}: its verdict cannot be read ({why}).",
         next_step=f"judge the run again: hil gate {typed_path(path.parent)}",
     )
 

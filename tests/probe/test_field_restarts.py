@@ -221,7 +221,7 @@ def test_field_a_case_with_a_restart_ends_with_its_fault(tmp_path: Path, again: 
     product = console(tmp_path, PAIR, [*talk(range(5)), *again, *talk(range(20))])
     assert product.probe
     assert isinstance(product.probe.measures, Between)
-    with pytest.raises(FirmwareError, match=r"began again .* came again, and no line of the ROM") as caught:
+    with pytest.raises(FirmwareError, match=r"restarted .* came again, and no line of the ROM") as caught:
         measure_between(product, product.probe.measures, MeasuredCase(20, 0, 2.0, 500, 0))
     assert "on_restart: count" in caught.value.next_step
     assert again[0][-40:] in str(caught.value) or again[1] in str(caught.value)

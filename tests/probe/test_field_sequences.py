@@ -111,10 +111,10 @@ def test_field_a_number_beyond_the_modulus_is_configuration(tmp_path: Path) -> N
 @pytest.mark.parametrize("highest", [40, 128, 200, 251, 300, 65000])
 @pytest.mark.parametrize("first", [0, 1, 30])
 def test_field_a_counter_that_begins_again_is_no_wrap(tmp_path: Path, first: int, highest: int) -> None:
-    """Far from any wrap, or with numbers that had come: the product began again."""
+    """Far from any wrap, or with numbers that had come: the product restarted."""
     before = [reading(number, number) for number in range(first, highest + 1)][-60:]
     again = [reading(number, 9) for number in range(100)]
-    with pytest.raises(FirmwareError, match="the product began again") as caught:
+    with pytest.raises(FirmwareError, match="the product restarted") as caught:
         arrivals(tmp_path, [*before, *again], MeasuredCase(5000, 0, 0.5, 40, 0))
     assert "modulus" in caught.value.next_step
 

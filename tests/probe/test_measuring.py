@@ -43,13 +43,13 @@ def test_lines_are_joined_by_their_key(tmp_path: Path) -> None:
 
 def test_without_a_key_two_open_questions_are_refused(tmp_path: Path) -> None:
     """Nothing tells which question each answer is of, and the way out is a key."""
-    with pytest.raises(ConfigError, match=r"nothing tells which line answers which.*\(\?P<key>"):
+    with pytest.raises(ConfigError, match=r"answers cannot be matched to questions.*\(\?P<key>"):
         between(tmp_path, ["go", "go", "done", "done"], case(2), "between: {from: go, to: done}\n")
 
 
 def test_answers_with_other_keys_are_told(tmp_path: Path) -> None:
     """Lines match and none has the key of a question: the patterns take other texts, or other numbers."""
-    with pytest.raises(ConfigError, match="answers came with the keys '7', and questions with the keys '1'"):
+    with pytest.raises(ConfigError, match="answers came with the keys '7', but questions with the keys '1'"):
         between(tmp_path, ["q seq=1", "ack seq=7"], case(1, timeout_ms=50, duration_s=0.2))
 
 
@@ -104,7 +104,7 @@ def test_numbers_are_columns(tmp_path: Path) -> None:
     assert rows["temp_mC"] == (21480, -3000)
     assert rows["heap_bytes"] == (7, 8)
     for wrong in ("21.4801", "nan", "hot"):
-        with pytest.raises(ConfigError, match=f"the group 'temp_mC' found '{wrong}' times 1000"):
+        with pytest.raises(ConfigError, match=f"the group 'temp_mC' matched '{wrong}' times 1000"):
             measure_values(console_of([f"t={wrong} heap=1"], probe), probe.measures, case(1))
 
 

@@ -36,16 +36,16 @@ def test_another_text_is_another_ruler(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("between: {from: '(', to: 'b'}\n", r"it.probe.yaml:3: '\(' is no regular expression"),
-        ("between: {from: '(?P<key>a)', to: 'b'}\n", "this one has none, so no line of it answers another"),
-        ("values: {line: 'heap=[0-9]+'}\n", "a group with a name of its own, unit included"),
+        ("between: {from: '(', to: 'b'}\n", r"it.probe.yaml:3: '\(' is not a regular expression"),
+        ("between: {from: '(?P<key>a)', to: 'b'}\n", "so lines cannot be matched to each other"),
+        ("values: {line: 'heap=[0-9]+'}\n", "must be a named group, with its unit"),
         ("values: {line: '(?P<heap_bytes>.)', times: {heep: 10}}\n", "the line has no group 'heep'"),
-        ("boot: {to: 'a'}\nvalues: {line: '(?P<a>b)'}\n", "this one has both boot and values"),
-        ("on_restart: count\n", "this one has nothing that is measured"),
+        ("boot: {to: 'a'}\nvalues: {line: '(?P<a>b)'}\n", "this probe has both boot and values"),
+        ("on_restart: count\n", "this probe has nothing that is measured"),
         ("request: {topic: a, payload: x, reply_topic: b, key: id}\n", "the number of the request"),
-        ("download: {topic: a, payload: x}\n", r"the address, \{url\}, is not in it"),
+        ("download: {topic: a, payload: x}\n", r"\{url\}, the address, is missing"),
         ("boot: {to: 'a', form: 'b'}\n", "unknown key 'form'"),
-        ("arrivals: {topic: a, sequence: {pattern: 'n='}}\n", "it has to have one group, which is the value"),
+        ("arrivals: {topic: a, sequence: {pattern: 'n='}}\n", "must have exactly one group, the value"),
     ],
 )  # fmt: skip
 def test_a_wrong_file_is_told_by_its_line(tmp_path: Path, text: str, sentence: str) -> None:
@@ -83,4 +83,4 @@ def test_a_probe_that_nothing_goes_with_is_told_before_a_plan(
         (tmp_path / name).touch()
     done = hil("plan", "--suite", "first")
     assert done.returncode == ExitCode.CONFIG
-    assert f"{tmp_path / 'lone.probe.yaml'}: {missing}, so nothing of it is measured." in done.stdout
+    assert f"{tmp_path / 'lone.probe.yaml'}: {missing}, so it cannot be measured." in done.stdout

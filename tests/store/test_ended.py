@@ -144,7 +144,7 @@ def test_a_forged_file_is_none(out: Path, change: dict[str, object]) -> None:
     (out / "ended.json").write_text(json.dumps(WELL))
     assert ended.read(out / "ended.json") == ended.Ended("rig", 3, "no.")
     (out / "ended.json").write_text(json.dumps({**WELL, **change}))
-    with pytest.raises(ConfigError, match=r"ended\.json: it says nothing of why a command ended"):
+    with pytest.raises(ConfigError, match=r"ended\.json: not a record of why a command ended"):
         ended.read(out / "ended.json")
 
 
@@ -152,7 +152,7 @@ def test_a_file_that_is_no_json_is_none(out: Path) -> None:
     """Whatever is in it, one sentence names the file."""
     for content in (b"", b"[]", b"\xff", b"{", b"[" * 8_000, b"null", b'{"schema": 1}'):
         (out / "ended.json").write_bytes(content)
-        with pytest.raises(ConfigError, match=r"ended\.json: it says nothing"):
+        with pytest.raises(ConfigError, match=r"ended\.json: not a record"):
             ended.read(out / "ended.json")
 
 

@@ -58,7 +58,7 @@ def test_a_run_that_was_cut_off_has_no_verdict(tmp_path: Path) -> None:
     assert not isinstance(run, JudgedRun)
     assert run.verdict is None
     for ask in (lambda: read_judged_run(folder), lambda: require_verdict(run)):
-        with pytest.raises(ConfigError, match=r"verdicts\.json: no verdict can be read.*hil gate"):
+        with pytest.raises(ConfigError, match=r"verdicts\.json: its verdict cannot be read.*hil gate"):
             ask()
 
 
@@ -67,10 +67,10 @@ def test_a_run_that_was_cut_off_has_no_verdict(tmp_path: Path) -> None:
     [
         ("run.json", b"{", r"run\.json: not JSON"),
         ("run.json", b"\xff", r"run\.json: not JSON"),
-        ("run.json", None, r"run\.json is missing.*bring it back"),
+        ("run.json", None, r"run\.json is missing.*restore it"),
         ("reporting.json", b'{"schema": 1, "report": 1}', r"reporting\.json: report is 1; expected text"),
         ("records.jsonl", b"7\n", r"records\.jsonl:1: not an entry"),
-        ("verdicts.json", b"{}", r"verdicts\.json: no verdict can be read from it \(run_id is missing"),
+        ("verdicts.json", b"{}", r"verdicts\.json: its verdict cannot be read \(run_id is missing"),
     ],
 )
 def test_what_is_damaged_is_named(tmp_path: Path, name: str, content: bytes | None, sentence: str) -> None:

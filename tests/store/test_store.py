@@ -270,7 +270,7 @@ def test_latest_points_at_the_newest_run_at_every_moment(tmp_path: Path) -> None
 def test_a_run_of_the_same_name_is_refused(tmp_path: Path) -> None:
     """Nothing is ever overwritten."""
     RunDirectory.create(tmp_path, run_info())
-    with pytest.raises(ConfigError, match="there is a run of this name already"):
+    with pytest.raises(ConfigError, match="a run of this name exists already"):
         RunDirectory.create(tmp_path, run_info())
 
 
