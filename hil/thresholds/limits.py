@@ -166,7 +166,7 @@ def most_specific(rules: Iterable[R], facts: Mapping[str, Scalar]) -> R | None:
         raise ConfigError(
             f"{first.source} ({first.where}) and {second.source} ({second.where}) both match, "
             "and neither is more specific.",
-            next_step="add the other one's condition to one of them, or write a third with both.",
+            next_step="add the other's condition to either, or write a third with both conditions.",
         )
     return best[0] if best else None
 

@@ -115,7 +115,7 @@ class _Reader:
         node.schema(SCHEMA_VERSION)
         bench = node.text("bench")
         if bench != stem:
-            raise node.error("bench", f"bench {bench!r} must have the file's name, {stem!r}.")
+            raise node.error("bench", f"bench {bench!r} must be named as the file, {stem!r}.")
         parts = node.named_sections("parameters")
         self.parameters = {name: _read_parameter(name, part) for name, part in parts.items()}
         outcome = read_outcome(node.section("outcome", default=None), self.parameters)

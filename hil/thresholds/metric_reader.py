@@ -43,7 +43,7 @@ def read_outcome(node: Node | None, parameters: Collection[str]) -> OutcomeRule 
     column, ok, timeout = node.text("column"), node.integer("ok"), node.text("timeout", default="")
     rule = OutcomeRule(column, ok, timeout, node.integer("void", default=None))
     if timeout and timeout not in parameters:
-        raise node.error("timeout", f"there is no parameter {timeout!r}{did_you_mean(timeout, parameters)}")
+        raise node.error("timeout", f"unknown parameter {timeout!r}{did_you_mean(timeout, parameters)}")
     if rule.void == ok:
         raise node.error("void", f"a row whose {column} is {ok} is ok, so it cannot be void.")
     if timeout:
@@ -61,7 +61,7 @@ def read_metrics(
         case, blocking = _read_cases(node, parameters), _read_blocking(node, names.values())
         for name, statistic in names.items():
             if name in metrics:
-                raise node.error("", f"there is a metric {name!r} already ({metrics[name].source}).")
+                raise node.error("", f"metric {name!r} exists already ({metrics[name].source}).")
             metrics[name] = _read_metric(name, statistic, node, outcome, case, blocking[statistic])
     return {**metrics, **{name: metric for name, metric in METERED.items() if name not in metrics}}
 
@@ -86,9 +86,9 @@ def _read_names(entry: str, node: Node) -> dict[str, str]:
     read_unit(node, "", entry)
     if not isinstance(statistics, str):
         if not statistics or len(set(statistics)) < len(statistics):
-            raise node.error("statistic", "a list of statistics names each of them once.")
+            raise node.error("statistic", "a list of statistics names each statistic once.")
         if shares := [statistic for statistic in statistics if statistic in _SHARES]:
-            raise node.error("statistic", f"a {shares[0]} is the only statistic of its metric.")
+            raise node.error("statistic", f"a {shares[0]} must be the only statistic of its metric.")
     return metric_names(entry, statistics)
 
 
@@ -117,7 +117,7 @@ def _read_metric(
     not_ok = node.choice("not_ok", NOT_OK, default="infinite")
     if outcome and not outcome.timeout_parameter and unit.dimension == "time" and not_ok == "infinite":
         raise node.error(
-            "", f"{name!r} counts rows that are not ok with the timeout, and 'outcome' names none.",
+            "", f"{name!r} counts rows that are not ok as the timeout, but 'outcome' has no timeout.",
             next_step="add 'timeout: …' to 'outcome', or 'not_ok: left-out' here where nothing can time out.",
         )  # fmt: skip
     return Metric(
@@ -173,9 +173,9 @@ def _read_weight(node: Node, statistic: str) -> str:
     """Read the column that says how many samples a row stands for; "" where each is one."""
     weight = node.text("weight", default="")
     if weight and not weight.endswith("_count"):
-        raise node.error("weight", f"{weight!r} is no number of samples: it does not end in _count.")
+        raise node.error("weight", f"{weight!r} is not a number of samples: it does not end in _count.")
     if weight and statistic == "share":
-        raise node.error("weight", "a share is of sums of columns, which have no weight.")
+        raise node.error("weight", "a share divides sums of columns, which have no weight.")
     return weight
 
 
@@ -185,9 +185,9 @@ def _read_clocks(node: Node, name: str, unit: Unit) -> tuple[str, ...]:
     for clock in clocks:
         if clock not in CLOCKS:
             hint = did_you_mean(clock, CLOCKS)
-            raise node.error("clock", f"there is no clock {clock!r}{hint} Clocks: {', '.join(CLOCKS)}.")
+            raise node.error("clock", f"unknown clock {clock!r}{hint} Clocks: {', '.join(CLOCKS)}.")
     if clocks and unit.dimension != "time":
-        raise node.error("clock", f"only a time has a clock, and {name!r} is in {unit.name}.")
+        raise node.error("clock", f"only a time has a clock, but {name!r} is in {unit.name}.")
     return clocks
 
 
@@ -213,7 +213,7 @@ def _read_terms(node: Node, name: str, of: str, statistic: str, unit: Unit) -> t
     except (ValueError, QuantityError) as error:
         raise node.error("of", f"metric {name!r} cannot be computed from {of!r}: {error}.") from None
     if any(term.is_of_device for term in terms) and node.text("scale", default="log") != "exact":
-        raise node.error("of", f"{of!r} has one value a boot, which is no sample: add 'scale: exact'.")
+        raise node.error("of", f"{of!r} has one value per boot, not samples: add 'scale: exact'.")
     return terms
 
 
@@ -231,5 +231,5 @@ def _read_per(node: Node, statistic: str, terms: Sequence[Term]) -> str:
     except (ValueError, QuantityError) as error:
         raise node.error("per", f"{error}.") from None
     if [term.sign for term in (*terms, *wholes)] != [1, 1]:
-        raise node.error("per", "a share is of one column, per one column.")
+        raise node.error("per", "a share divides one column by one column.")
     return wholes[0].column

@@ -60,9 +60,9 @@ def _check_comparable(node: Node, metric: Metric) -> None:
     if not metric.compared:
         raise node.error(
             "where",
-            f"{metric.name!r} never blocks ({metric.source}: blocking: false), and a comparison does.",
-            next_step="write 'blocking: compared' (or true, where limits may block too), or delete the rule: "
-            "without one it is compared as advice.",
+            f"{metric.name!r} never blocks ({metric.source}: blocking: false), but a comparison does.",
+            next_step="write 'blocking: compared' (or true, where limits may block too), or delete the "
+            "rule: the metric is then compared as advice.",
         )
     if metric.statistic in ("min", "max") and not metric.exact:
         extreme = f"{metric.name!r} is a {metric.statistic}imum, and one sample decides it"
@@ -81,7 +81,7 @@ def _key(node: Node, word: str) -> str:
     """Return the key that says a value, "" where there is none. Raises ConfigError where there are two."""
     keys = [key for key in node.keys if (match := _VALUE_KEY.fullmatch(key)) and match[1] == word]
     if len(keys) > 1:
-        raise node.error(keys[1], f"{word} is said twice: {' and '.join(keys)}.", next_step="delete one.")
+        raise node.error(keys[1], f"{word} is set twice: {' and '.join(keys)}.", next_step="delete one.")
     return keys[0] if keys else ""
 
 
@@ -108,7 +108,7 @@ def _read_value(node: Node, word: str, metric: Metric, relative: bool) -> float 
 def _missing(node: Node, word: str, metric: Metric) -> Exception:
     return node.error(
         "",
-        f"the policy's {word} is relative, and {metric.name!r} is compared on the scale {metric.scale}.",
+        f"the policy's {word} is relative, but {metric.name!r} is compared on the scale {metric.scale}.",
         next_step=f"add '{word}_{metric.unit.name}: …'.",
     )
 
@@ -147,9 +147,7 @@ class RuleReader:
         expires = node.date("expires", default=None) if promised else None
         each = node.boolean("each", default=False)
         if each and metric.statistic not in ("p50", "mean"):
-            raise node.error(
-                "each", f"{metric.name!r} is a {metric.statistic}, which is no value of each row."
-            )
+            raise node.error("each", f"{metric.name!r} is a {metric.statistic}, which has no value per row.")
         return Limit(where, bound, value, node.text("why"), since, expires, node.where(), each)
 
     def _read_bound(self, node: Node, metric: Metric) -> tuple[Literal["max", "min"], float]:
@@ -160,8 +158,8 @@ class RuleReader:
         if not _can_be_broken(metric, bound, value):
             raise node.error(
                 key,
-                f"'{key}: {node.number(key):g}' judges nothing, for no {metric.name!r} can break it.",
-                next_step=f"write another limit, or '{key}: {NO_LIMIT}' where nothing is promised.",
+                f"'{key}: {node.number(key):g}' judges nothing, because no {metric.name!r} can break it.",
+                next_step=f"write another limit, or '{key}: {NO_LIMIT}' where there is no limit.",
             )
         return bound, value
 

@@ -105,7 +105,9 @@ class Thresholds:
             if name not in self.parameters:
                 hint = did_you_mean(name, self.parameters)
                 known = ", ".join(self.parameters)
-                raise ConfigError(f"bench {self.bench!r} has no parameter {name!r}{hint} It has: {known}.")
+                raise ConfigError(
+                    f"bench {self.bench!r} has no parameter {name!r}{hint} Parameters: {known}."
+                )
         values = {}
         for name, parameter in self.parameters.items():
             try:

@@ -52,8 +52,8 @@ def with_limit(text: str, new: NewLimit) -> str:
         return "".join(lines)
     if not isinstance(node, SequenceNode) or node.flow_style:
         raise ConfigError(
-            f"line {node.start_mark.line + 1}: the limits are no list of an entry below another.",
-            next_step="write each on lines of its own, as docs/reference/thresholds.md shows.",
+            f"line {node.start_mark.line + 1}: the limits are not a list with one entry per line.",
+            next_step="write each limit on its own lines, as docs/reference/thresholds.md shows.",
         )
     same = [item for item in node.value if _where_of(item) == dict(new.where)]
     if same and (changed := _changed(text, same[0], new)):

@@ -156,7 +156,7 @@ def read_stored(path: Path) -> StoredTrace:
 
 def _no_trace(path: Path, error: Exception) -> ConfigError:
     return ConfigError(
-        f"{path}: no trace can be read from it ({error!r}).",
+        f"{path}: its trace cannot be read ({error!r}).",
         next_step="restore the file, or measure again; the run's records do not depend on it.",
     )
 

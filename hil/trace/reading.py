@@ -77,5 +77,5 @@ def _object(number: int, text: str) -> SharedObject:
 def _error(what: str) -> FirmwareError:
     return FirmwareError(
         f"the board's trace cannot be read: {what}.",
-        next_step="compare firmware/components/trace with docs/explain/tracing.md: events have one number.",
+        next_step="compare firmware/components/trace with docs/explain/tracing.md: event numbers must agree.",
     )

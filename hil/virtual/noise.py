@@ -142,8 +142,7 @@ def choose_noise(rack: Rack, profile: str) -> NoiseSettings | None:
     settings = rack.access_point.noise
     if profile and not rack.is_virtual:
         raise ConfigError(
-            f"--noise simulates noise on a virtual rack's air; rack {rack.name} has a real access point, "
-            "and noise of its own.",
+            f"--noise simulates noise on a virtual rack's air; rack {rack.name} has a real access point.",
             next_step="leave --noise out.",
         )
     if profile == OFF:
@@ -196,7 +195,7 @@ def load_noise_profile(name: str) -> NoiseProfile:
     if name not in profiles:
         known = ", ".join(profiles)
         raise ConfigError(
-            f"{PROFILES}: no noise profile {name!r}{did_you_mean(name, profiles)} Profiles: {known}.",
+            f"{PROFILES}: unknown noise profile {name!r}{did_you_mean(name, profiles)} Profiles: {known}.",
             next_step=f"name one of them, or {OFF}.",
         )
     return profiles[name]

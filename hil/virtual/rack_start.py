@@ -233,12 +233,12 @@ def _listen(board: VirtualBoardSpec, *, wait: bool) -> socket.socket:
 def _no_port(board: VirtualBoardSpec) -> RigError:
     if board.port:
         return RigError(
-            f"Opening port {board.port} of 127.0.0.1 for virtual board {board.id}: it is taken.",
-            next_step=f"find who listens there: ss -ltnp sport = :{board.port}",
+            f"Opening port {board.port} of 127.0.0.1 for virtual board {board.id}: it is in use.",
+            next_step=f"find what listens there: ss -ltnp sport = :{board.port}",
         )
     return RigError(
-        f"Opening a port of 127.0.0.1 for virtual board {board.id}: none is free.",
-        next_step="find who has them (ss -tanp), or have more: sysctl net.ipv4.ip_local_port_range.",
+        f"No free port of 127.0.0.1 for virtual board {board.id}.",
+        next_step="find what uses them (ss -tanp), or allow more: sysctl net.ipv4.ip_local_port_range.",
     )
 
 

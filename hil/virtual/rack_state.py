@@ -163,7 +163,7 @@ def retry_until(deadline_s: float, attempt: Callable[[], bool]) -> bool:
 def _held(name: str, holder: RackHolder | None) -> RigError:
     who = f"process {holder.pid} since {holder.since}" if holder else "another process, which is starting it"
     step = f"wait for it, or end it: kill {holder.pid}." if holder else "try again in a moment."
-    return RigError(f"Starting the virtual rack {name!r}: it is already kept up by {who}.", next_step=step)
+    return RigError(f"Starting the virtual rack {name!r}: it is already running in {who}.", next_step=step)
 
 
 def _alive(pid: int) -> bool:

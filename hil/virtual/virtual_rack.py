@@ -379,13 +379,13 @@ def attach_virtual_rack(rack: Rack, boards: Sequence[Board], out: Path) -> Virtu
     missing = [board.id for board in boards if board.id not in running.boards]
     if missing:
         raise RigError(
-            f"the virtual rack {rack.name} that is up lacks board {', '.join(missing)}.",
+            f"the running virtual rack {rack.name} lacks board {', '.join(missing)}.",
             next_step="end it (Ctrl-C in its terminal) and run again, or start it with these boards.",
         )
     wanted = (rack.access_point.ssid, rack.access_point.password)
     if any((running.boards[board.id].ssid, running.boards[board.id].password) != wanted for board in boards):
         raise RigError(
-            f"the virtual rack {rack.name} that is up has another access point than {rack.path} says now.",
+            f"the running virtual rack {rack.name} has another access point than {rack.path} now sets.",
             next_step="end it (Ctrl-C in its terminal), and start it again or run without it.",
         )
     for board in boards:

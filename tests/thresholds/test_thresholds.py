@@ -179,7 +179,7 @@ def test_a_limit_that_cannot_be_broken_is_refused(tmp_path: Path, metric: str, l
     )
     text = text.replace("statistic: ratio, direction: lower", metric)
     key = limit.partition(":")[0]
-    said = rf"echo\.yaml:18: '{limit}' judges nothing.*or '{key}: none' where nothing is promised"
+    said = rf"echo\.yaml:18: '{limit}' judges nothing.*or '{key}: none' where there is no limit"
     with pytest.raises(ConfigError, match=said):
         load(tmp_path, text)
 
@@ -203,7 +203,7 @@ def test_a_suppression_holds_for_its_board_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ("bench: echo", "bench: ecco", ":2: bench 'ecco' must have the file's name, 'echo'"),
+        ("bench: echo", "bench: ecco", ":2: bench 'ecco' must be named as the file, 'echo'"),
         ("schema: 1", "schema: 2", ":1: schema is 2; this version reads schema 1"),
         ("default: tcp", "default: udp", ":4: parameter 'transport' is 'udp'"),
         (
@@ -211,7 +211,7 @@ def test_a_suppression_holds_for_its_board_alone(tmp_path: Path) -> None:
             "default: 5000,",
             ":6: parameter 'count' is 5000; expected an integer from 1 to 1000",
         ),
-        ("timeout: timeout_ms", "timeout: timout_ms", ":8: there is no parameter 'timout_ms'; did you mean"),
+        ("timeout: timeout_ms", "timeout: timout_ms", ":8: unknown parameter 'timout_ms'; did you mean"),
         (
             "- {transport: tcp}",
             "- {transprt: tcp}",
@@ -229,12 +229,12 @@ def test_a_suppression_holds_for_its_board_alone(tmp_path: Path) -> None:
         (
             "statistic: p95",
             "statistic: p95, clock: esptimer",
-            ":14: there is no clock 'esptimer'; did you mean",
+            ":14: unknown clock 'esptimer'; did you mean",
         ),
         (
             "statistic: ratio",
             "statistic: ratio, clock: host",
-            ":15: only a time has a clock, and 'failed_ratio'",
+            ":15: only a time has a clock, but 'failed_ratio'",
         ),
         ("ok: 0,", "ok: 0, void: 0,", ":8: a row whose outcome is 0 is ok, so it cannot be void"),
         ("statistic: p95", "statistic: p96", ":14: 'statistic' in metric 'latency_p95_us' is the text 'p96'"),
@@ -405,9 +405,9 @@ def test_a_list_of_statistics_is_a_metric_each(tmp_path: Path) -> None:
             "[p50, p59]",
             "item 2 of 'statistic' in metric 'latency_us' is the text 'p59'; did you",
         ),
-        ("[p50, p95]", "[p95, p95]", "a list of statistics names each of them once"),
-        ("[p50, p95]", "[]", "a list of statistics names each of them once"),
-        ("[p50, p95]", "[p95, ratio]", "a ratio is the only statistic of its metric"),
+        ("[p50, p95]", "[p95, p95]", "a list of statistics names each statistic once"),
+        ("[p50, p95]", "[]", "a list of statistics names each statistic once"),
+        ("[p50, p95]", "[p95, ratio]", "a ratio must be the only statistic of its metric"),
         (
             "blocking: {p95: true}",
             "blocking: {p59: true}",
@@ -422,7 +422,7 @@ def test_a_list_of_statistics_is_a_metric_each(tmp_path: Path) -> None:
         (
             "  failed_ratio:",
             "  latency_p50_us: {of: a_us, statistic: p50, direction: lower, blocking: true}\n  failed_ratio:",
-            r"there is a metric 'latency_p50_us' already \(thresholds/echo.yaml:14\)",
+            r"metric 'latency_p50_us' exists already \(thresholds/echo.yaml:14\)",
         ),
     ],
 )
@@ -519,11 +519,11 @@ def test_a_metric_may_be_for_some_cases_only(tmp_path: Path) -> None:
 
 
 def test_a_figure_of_the_board_is_exact(tmp_path: Path) -> None:
-    """It has one value a boot, so no quantile of a boot's rows; the line is named where it is not exact."""
+    """It has one value per boot, so no quantile of a boot's rows; the line is named where it is not exact."""
     heap = "  heap_min_bytes: {of: device.heap_min_bytes, statistic: min, direction: higher, blocking: false"
     text = EXAMPLE.replace("metrics:\n", f"metrics:\n{heap}, scale: exact}}\n")
     assert load(tmp_path, text).metrics["heap_min_bytes"].terms[0].is_of_device
-    with pytest.raises(ConfigError, match=r"echo\.yaml:14: .*one value a boot.*add 'scale: exact'"):
+    with pytest.raises(ConfigError, match=r"echo\.yaml:14: .*one value per boot.*add 'scale: exact'"):
         load(tmp_path, EXAMPLE.replace("metrics:\n", f"metrics:\n{heap}}}\n"))
 
 
@@ -533,7 +533,7 @@ def test_a_figure_of_the_board_is_exact(tmp_path: Path) -> None:
         (", per: sent_count", "", "statistic share, per: <column>"),
         ("statistic: share", "statistic: mean", "cannot be computed|only a share is of a column"),
         ("per: sent_count", "per: sent_us", "count.*time|time.*count"),
-        ("of: lost_count", "of: lost_count - late_count", "one column, per one column"),
+        ("of: lost_count", "of: lost_count - late_count", "one column by one column"),
         ("lost_ratio", "lost_count", "ratio.*count|count.*ratio"),
         (
             "statistic: share",

@@ -76,7 +76,7 @@ def test_a_file_without_limits_gets_its_first(ending: str) -> None:
 def test_a_list_in_one_line_is_left_to_its_author() -> None:
     """Its line is named."""
     line = SHIPPED.partition("# `since` is")[0] + "limits: [{where: {metric: a}}]\n"
-    with pytest.raises(ConfigError, match=r"line \d+: the limits are no list"):
+    with pytest.raises(ConfigError, match=r"line \d+: the limits are not a list"):
         with_limit(line, limit())
 
 

@@ -98,7 +98,7 @@ def test_a_trace_that_makes_no_sense_is_said(tmp_path: Path) -> None:
 def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     """Reading what is no trace names the file."""
     (tmp_path / "a.json").write_text("{}")
-    with pytest.raises(ConfigError, match=r"a\.json: no trace can be read"):
+    with pytest.raises(ConfigError, match=r"a\.json: its trace cannot be read"):
         read_stored(tmp_path / "a.json")
 
 

@@ -260,7 +260,9 @@ def test_a_gap_silences_the_link(mode: str, rack: VirtualRack, tmp_path: Path) -
 @pytest.mark.slow
 def test_an_unknown_key_is_answered_with_its_name(rack: VirtualRack) -> None:
     """A mistyped key, value, link or command is refused by name, and nothing changes."""
-    with pytest.raises(ConfigError, match="does not know the key 'dleay_us'; did you mean 'delay_us'"):
+    with pytest.raises(
+        ConfigError, match="unknown key 'dleay_us' of the virtual air; did you mean 'delay_us'"
+    ):
         rack.air.set("b1", "both", rate_kbit=5, dleay_us=5)
     with pytest.raises(ConfigError, match=r"refused delay_us = -1; allowed: 0\.\.60000000"):
         rack.air.set("b1", "both", delay_us=-1)
@@ -348,7 +350,7 @@ def test_mistakes_in_profiles_name_file_and_line(text: str, sentence: str, tmp_p
 def test_an_unknown_profile_names_the_nearest() -> None:
     """A mistyped profile name is answered with the nearest one and all of them."""
     with pytest.raises(
-        ConfigError, match=r"no air profile 'crowdd'; did you mean 'crowded'\? Profiles: perfect"
+        ConfigError, match=r"unknown air profile 'crowdd'; did you mean 'crowded'\? Profiles: perfect"
     ):
         load_profile("crowdd")
 

@@ -374,7 +374,7 @@ def test_app_runs_in_the_given_network_namespace(flashed: Path, tmp_path: Path) 
     ("arguments", "says"),
     [
         (("--mac", "nonsense"), "'nonsense' is not a MAC address"),
-        (("--chip", "esp99"), "cannot be a 'esp99'; it can be: esp32"),
+        (("--chip", "esp99"), "cannot be a 'esp99'; choose from: esp32"),
         (("--flash", "/proc/nowhere/flash.bin"), "Opening the flash file /proc/nowhere/flash.bin failed"),
     ],
 )

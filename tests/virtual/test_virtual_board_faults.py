@@ -318,8 +318,8 @@ def test_faults_concern_one_board(
 @pytest.mark.parametrize(
     ("name", "value", "says"),
     [
-        ("no_snyc", None, "There is no fault 'no_snyc'. Did you mean 'no_sync'?"),
-        ("zzz", None, f"Known faults: {', '.join(faults.FAULTS)}."),
+        ("no_snyc", None, "Unknown fault 'no_snyc'. Did you mean 'no_sync'?"),
+        ("zzz", None, f"Faults: {', '.join(faults.FAULTS)}."),
         (
             "disconnect",
             "later",
@@ -342,7 +342,7 @@ def test_unknown_fault_or_value_is_refused(name: str, value: object, says: str) 
     ("request_", "says"),
     [
         ({"op": "fault", "name": "brownout", "value": 0}, "does not take the value 0"),
-        ({"op": "dance"}, "There is no operation 'dance'"),
+        ({"op": "dance"}, "Unknown operation 'dance'"),
         ({"op": "power", "state": "half"}, "Power cannot be 'half'"),
     ],
 )
@@ -366,7 +366,7 @@ def test_control_by_hand(board: BoardProcess, capsys: pytest.CaptureFixture[str]
     assert client.main([socket_path, "fault", "garbage", "50"]) == 0
     assert board.control.state()["faults"] == {"garbage": 50}
     assert client.main([socket_path, "fault", "nothing"]) == 2
-    assert capsys.readouterr().err.startswith("There is no fault 'nothing'.")
+    assert capsys.readouterr().err.startswith("Unknown fault 'nothing'.")
 
 
 def test_board_that_is_gone_is_a_rig_error(tmp_path: Path) -> None:

@@ -246,7 +246,7 @@ def test_mac_crc_is_that_of_the_efuse() -> None:
 def test_unknown_chip_is_named() -> None:
     """A chip that cannot be emulated is answered with those that can."""
     assert chips.by_name("esp32") is ESP32
-    with pytest.raises(ConfigError, match="it can be: esp32"):
+    with pytest.raises(ConfigError, match="choose from: esp32"):
         chips.by_name("esp8266")
 
 

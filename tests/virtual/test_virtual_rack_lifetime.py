@@ -98,7 +98,7 @@ def test_a_second_start_names_the_holder(
     keeper: tuple[subprocess.Popen[str], int, int], tmp_path: Path
 ) -> None:
     """While a rack lives, a second start in its folder is refused and names the holder's pid."""
-    with pytest.raises(RigError, match=f"already kept up by process {keeper[0].pid} "):
+    with pytest.raises(RigError, match=f"already running in process {keeper[0].pid} "):
         start_rack(tmp_path / "rack")
 
 

@@ -105,7 +105,7 @@ def test_a_port_that_the_rack_file_names_is_the_boards(tmp_path: Path) -> None:
         assert address == f"rfc2217://127.0.0.1:{port}"
         refused = labs[1].hil("virtual", "up", *options(labs[1]))
         assert refused.returncode == 3
-        assert f"Opening port {port} of 127.0.0.1 for virtual board b1: it is taken." in refused.stdout
+        assert f"Opening port {port} of 127.0.0.1 for virtual board b1: it is in use." in refused.stdout
 
 
 # A machine with two free ports, in a network namespace, and a rack of three boards.
@@ -132,7 +132,7 @@ def test_a_machine_without_a_free_port_is_named(tmp_path: Path) -> None:
     argv = ["unshare", "--map-root-user", "--net", "sh", "-ec", TWO_PORTS, "sh"]
     argv += [sys.executable, "-c", THREE_BOARDS, str(tmp_path / "rack")]
     done = subprocess.run(argv, capture_output=True, text=True, cwd=CHECKOUT, timeout=60, check=False)
-    assert "Opening a port of 127.0.0.1 for virtual board b3: none is free." in done.stdout, done.stderr
+    assert "No free port of 127.0.0.1 for virtual board b3." in done.stdout, done.stderr
     assert "sysctl net.ipv4.ip_local_port_range" in done.stdout
 
 

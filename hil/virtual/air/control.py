@@ -142,7 +142,7 @@ def _refusal(text: str, reply: str) -> ConfigError:
         known = facts.get("known", "").split(",")
         near = difflib.get_close_matches(key, known, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else f". Known keys: {', '.join(known)}."
-        return ConfigError(f"The virtual air does not know the key {key!r}{hint}")
+        return ConfigError(f"unknown key {key!r} of the virtual air{hint}")
     if code == "bad-value":
         sentence = f"{key} = {facts.get('value', 'nothing')}; allowed: {facts.get('allowed')}"
         return ConfigError(f"The virtual air refused {sentence}.")

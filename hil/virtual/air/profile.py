@@ -90,7 +90,7 @@ def load_profile(name: str) -> AirProfile:
     if name not in profiles:
         known = ", ".join(profiles)
         raise ConfigError(
-            f"{PROFILES}: no air profile {name!r}{did_you_mean(name, profiles)} Profiles: {known}."
+            f"{PROFILES}: unknown air profile {name!r}{did_you_mean(name, profiles)} Profiles: {known}."
         )
     return profiles[name]
 
@@ -101,7 +101,7 @@ def _profile(name: str, node: yamlfile.Node) -> AirProfile:
     uplink, downlink = node.section("uplink", default=None), node.section("downlink", default=None)
     gap = node.section("gap", default=None)
     if both and (uplink or downlink):
-        raise node.error("both", "'both' excludes 'uplink' and 'downlink'.", next_step="keep one form.")
+        raise node.error("both", "'both' excludes 'uplink' and 'downlink'.", next_step="keep either.")
     common = _impairment(both) if both else Impairment()
     return AirProfile(
         name=name,
@@ -141,7 +141,7 @@ def _gap(node: yamlfile.Node) -> Gap:
         mode="drop" if node.choice("mode", ("hold", "drop"), default="hold") == "drop" else "hold",
     )
     if gap.interval_us and not 0 < max(gap.min_us, 1) <= gap.max_us:
-        raise node.error("max", "the longest gap is shorter than the shortest one.")
+        raise node.error("max", "the longest gap is shorter than the shortest gap.")
     return gap
 
 

@@ -235,5 +235,5 @@ CHIPS = {chip.name: chip for chip in (ESP32, ESP32S3, ESP32C3)}
 def by_name(name: str) -> VirtualChip:
     """Return the chip called ``name``. Raises ConfigError listing the chips that can be emulated."""
     if name not in CHIPS:
-        raise ConfigError(f"The virtual board cannot be a {name!r}; it can be: {', '.join(CHIPS)}.")
+        raise ConfigError(f"A virtual board cannot be a {name!r}; choose from: {', '.join(CHIPS)}.")
     return CHIPS[name]

@@ -73,7 +73,7 @@ class BoardControl:
         except OSError as error:
             raise RigError(
                 f"Asking the virtual board at {self._path} for {request['op']!r} failed: {error}.",
-                next_step="See whether the board's process runs.",
+                next_step="Check that the board's process runs.",
             ) from error
         if not line:
             raise RigError(f"The virtual board at {self._path} closed the connection without an answer.")

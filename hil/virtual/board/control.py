@@ -140,7 +140,7 @@ class ControlServer:
     async def start(self) -> None:
         """Raises ConfigError where the path cannot be a socket."""
         if self._path.exists() and not stat.S_ISSOCK(self._path.stat().st_mode):
-            raise ConfigError(f"The control socket's path {self._path} is taken by something else.")
+            raise ConfigError(f"The control socket's path {self._path} is in use.")
         try:
             listener = unix_socket.listen(self._path, kind=socket.SOCK_STREAM)
         except OSError as error:
@@ -187,12 +187,12 @@ class ControlServer:
             self._faults.inject(operation, request.get("value"))
         elif operation != "state":
             known = ", ".join((*OPERATIONS, *FAULTS))
-            raise ConfigError(f"There is no operation {operation!r}; known are: {known}.")
+            raise ConfigError(f"Unknown operation {operation!r}; operations: {known}.")
         return {"state": self._board.state()}
 
     async def _power(self, state: Any) -> None:
         if state not in POWER_STATES:
-            raise ConfigError(f"Power cannot be {state!r}; it can be: {', '.join(POWER_STATES)}.")
+            raise ConfigError(f"Power cannot be {state!r}; choose from: {', '.join(POWER_STATES)}.")
         if state in ("off", "cycle"):
             self._board.power_off()
         if state == "cycle":

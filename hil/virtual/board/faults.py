@@ -159,7 +159,7 @@ def check(name: str, value: Any = None) -> tuple[BoardFault, Any]:
     if fault is None:
         near = difflib.get_close_matches(str(name), FAULTS, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ConfigError(f"There is no fault {name!r}.{hint} Known faults: {', '.join(FAULTS)}.")
+        raise ConfigError(f"Unknown fault {name!r}.{hint} Faults: {', '.join(FAULTS)}.")
     if value is None or (value is True and not _is_flag(fault.default)):
         value = fault.default
     if not fault.accepts(value):
