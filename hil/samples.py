@@ -80,9 +80,7 @@ class Samples:
 def _take(values: Mapping[str, T], name: str, what: str, next_step: str) -> T:
     if name not in values:
         hint = did_you_mean(name, values)
-        raise ConfigError(
-            f"the bench's test asks for the {what} {name!r}, which there is not{hint}", next_step=next_step
-        )
+        raise ConfigError(f"the bench's test asks for the unknown {what} {name!r}{hint}", next_step=next_step)
     return values[name]
 
 

@@ -76,14 +76,15 @@ def find_base(repository: Path, name: str | None) -> Base:
     if found.returncode:
         said = found.stderr.decode(errors="replace").strip() or "they have no common ancestor"
         raise ConfigError(
-            f"where HEAD left {shown} was not found: {said}.",
+            f"the merge base of HEAD and {shown} was not found: {said}.",
             next_step="name the commit: hil compare REF; a shallow clone needs its history first: "
             "git fetch --unshallow.",
         )
     commit = found.stdout.decode().strip()
     if commit == _commit_of(repository, "HEAD") and not git(repository, "status", "--porcelain"):
         raise ConfigError(
-            f"the working tree is {commit[:12]}, where HEAD left {shown}: there is nothing to compare.",
+            f"the working tree equals {commit[:12]}, the merge base with {shown}: there is nothing "
+            "to compare.",
             next_step="name an earlier commit, such as hil compare HEAD~1.",
         )
     return Base(Revision(commit, commit), f"where HEAD left {shown}")
@@ -104,8 +105,8 @@ def of_probes(suite: str, benches: Mapping[str, Thresholds], probes: Set[str]) -
     own = [bench for bench in chosen if bench in probes]
     if not own:
         raise ConfigError(
-            f"the suite {suite!r} selects no probe, and what other benches measure is no part of the "
-            "project: it is the same at each commit.",
+            f"the suite {suite!r} selects no probe; other benches do not measure the project, so "
+            "they are the same at each commit.",
             next_step=_other_suites(benches, probes),
         )
     others = tuple(bench for bench in chosen if bench not in probes)

@@ -103,7 +103,8 @@ class BoardImages:
         command = flash_here()
         if command is None:
             raise ConfigError(
-                f"{board.where}: board {board.id} has the label {LABEL}, and no hil.toml says how.",
+                f"{board.where}: board {board.id} has the label {LABEL}, but no hil.toml has a "
+                "command for it.",
                 next_step='write into it: [flash] command = "idf.py -B {build} -p {port} encrypted-flash".',
             )
         return CommandFlasher(
@@ -142,7 +143,7 @@ def check_image(board: Board, built: str, running: str) -> None:
     """Raise RigError where a board runs something else than what was built."""
     if running != built:
         raise RigError(
-            f"board {board.id} on {board.serial} runs {running[:12] or 'an unknown image'}, "
-            f"which is not the image that was built ({built[:12]}).",
-            next_step="run again; if it stays, the board's flash does not keep what is written.",
+            f"board {board.id} on {board.serial} runs {running[:12] or 'an unknown image'}, not "
+            f"the image that was built ({built[:12]}).",
+            next_step="run again; if it happens again, the board's flash is defective.",
         )

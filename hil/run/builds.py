@@ -82,15 +82,15 @@ def nothing_in(option: str, firmware: Path, images: Iterable[Image]) -> ConfigEr
     """Return what says that a bundle or a build, named by an option, is of none of the images."""
     if any(image.product for image in images):
         return ConfigError(
-            f"{option} {short_path(firmware)} has hil's agent, and only probes are selected, which measure "
-            "a product from outside.",
+            f"{option} {short_path(firmware)} has hil's agent, but only probes are selected, which "
+            "measure a product.",
             next_step=f"leave {option} out, or name a build of the product.",
         )
     return ConfigError(
-        f"{option} {short_path(firmware)} is a build without hil's agent, and only the agent's benches are "
-        "selected, which such a firmware cannot answer.",
-        next_step="measure it from outside by a probe (docs/start/measure-a-product.md), or build the agent "
-        "into it (docs/start/add-the-component.md).",
+        f"{option} {short_path(firmware)} is a build without hil's agent, but the selected benches "
+        "need the agent.",
+        next_step="measure it with a probe (docs/start/measure-a-product.md), or build the agent into it "
+        "(docs/start/add-the-component.md).",
     )
 
 
@@ -98,8 +98,8 @@ def _build_product(image: Image, say: Say) -> Path:
     """Build the project's own firmware. Raises ConfigError."""
     if not (PROJECT_ROOT / PROJECT_FILE).is_file():
         raise ConfigError(
-            f"a probe measures a project's own firmware, and {PROJECT_ROOT} holds no {PROJECT_FILE}.",
-            next_step="go to the project and run hil init, or name a build: --firmware DIR.",
+            f"a probe measures a project's own firmware, but {PROJECT_ROOT} holds no {PROJECT_FILE}.",
+            next_step="go to the project and run hil init, or pass a build: --firmware DIR.",
         )
     firmware = read_project(PROJECT_ROOT).firmware
     return build_product(firmware, target=image.target, say=say, build_root=BUILD_ROOT)

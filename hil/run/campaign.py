@@ -65,8 +65,8 @@ def bench_stems(folders: Sequence[Path]) -> list[str]:
         stem = path.stem.removeprefix("test_")
         if stem in found:
             raise ConfigError(
-                f"{path}: there is a bench {stem} already, in {found[stem]}.",
-                next_step="give yours another name: the stem of its three files.",
+                f"{path}: bench {stem} exists already, in {found[stem]}.",
+                next_step="give yours another name, in all three file names.",
             )
         found[stem] = path
     return sorted(found)
@@ -128,7 +128,7 @@ def read_probes(stems: Sequence[str], thresholds: Mapping[str, Thresholds]) -> d
         files = {f"test_{stem}.py beside it": stem in stems, f"thresholds/{stem}.yaml": stem in thresholds}
         if missing := [name for name, there in files.items() if not there]:
             raise ConfigError(
-                f"{probe.path}: there is no {' and no '.join(missing)}, so nothing of it is measured.",
+                f"{probe.path}: there is no {' and no '.join(missing)}, so it cannot be measured.",
                 next_step="write what is missing; `hil init` in a project writes an example of each file.",
             )
         for cases in thresholds[stem].suites.values():
@@ -227,8 +227,8 @@ def check_present(rack: Rack, plan: Plan, quarantined: Mapping[str, Quarantine])
     boards = [item.board.id for item in plan.boards]
     told = "; ".join(f"{board} is {describe(quarantined[board])}" for board in boards)
     raise RigError(
-        f"each board of rack {rack.name} that the run asks for is in quarantine: {told}.",
-        next_step=f"when it is sound again, {way_out(boards[0], rack_with_places(rack.path))}",
+        f"all requested boards of rack {rack.name} are in quarantine: {told}.",
+        next_step=f"when a board works again, {way_out(boards[0], rack_with_places(rack.path))}",
     )
 
 

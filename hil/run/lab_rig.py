@@ -110,9 +110,9 @@ class LabRig:
     def _check_can_be_told(self, board: Board, image: Image) -> None:
         if image.product and self._given.nvs:
             raise ConfigError(
-                f"board {board.id} is flashed by hil.toml's command, and [given] nvs is written by hil's own "
-                "flasher.",
-                next_step="tell the product by given.console, or give it the network when it is built.",
+                f"board {board.id} is flashed by hil.toml's command, but only hil's own flasher "
+                "writes [given] nvs.",
+                next_step="use given.console, or build the network into the product.",
             )
 
     def _masked(self, board: Board, text: str) -> str:

@@ -77,16 +77,16 @@ class ProductDevice:
         described = description_of(self.build_dir)
         if described and not any(described.elf_sha256):
             raise ConfigError(
-                f"board {self.board.id} was flashed by hil.toml's command, and its image has zeros for the "
-                "hash of its ELF: nothing proves which image was measured.",
+                f"board {self.board.id} was flashed by hil.toml's command, and its image has zeros "
+                "as ELF hash, so the measured image is unproven.",
                 log=self.console.log_path,
                 next_step="make the image with esptool elf2image --elf-sha256-offset 0xb0, as idf.py does.",
             )
         raise ConfigError(
-            f"board {self.board.id} was flashed by hil.toml's command, and its product printed no line "
-            "'ELF file SHA256': nothing proves which image was measured.",
+            f"board {self.board.id} was flashed by hil.toml's command, and its product printed no "
+            "line 'ELF file SHA256', so the measured image is unproven.",
             log=self.console.log_path,
-            next_step="let it print ESP-IDF's first lines (CONFIG_LOG_DEFAULT_LEVEL_INFO).",
+            next_step="make it print ESP-IDF's first lines (CONFIG_LOG_DEFAULT_LEVEL_INFO).",
         )
 
     def _check_image(self) -> bool:
@@ -98,9 +98,9 @@ class ProductDevice:
             found = _ELF.search(line.text)
             if found and wanted and not wanted.startswith(found[1]):
                 raise RigError(
-                    f"board {self.board.id} on {self.board.serial} says that its program is {found[1]}, and "
-                    f"the image that was flashed is of {wanted[: len(found[1])]}.",
-                    next_step="run again; if it stays, the board's flash does not keep what is written.",
+                    f"board {self.board.id} on {self.board.serial} reports the program {found[1]}, "
+                    f"but the flashed image is {wanted[: len(found[1])]}.",
+                    next_step="run again; if it happens again, the board's flash is defective.",
                 )
             told = told or bool(found and wanted.strip("0"))
         return told

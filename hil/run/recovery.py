@@ -78,22 +78,23 @@ class Ladder:
         )
         if by is None:
             raise NoAnswerError(
-                f"{error.sentence} Nothing brought it back within {took_s:g} s: {'; '.join(said)}.",
+                f"{error.sentence} Nothing recovered it within {took_s:g} s: {'; '.join(said)}.",
                 next_step=error.next_step,
                 log=error.log,
             )
         if by == BASE:
             raise FirmwareError(
-                f"The firmware on board {self.board.id} does not answer: {error.sentence} Nothing brought it "
-                f"back ({'; '.join(said[:-1])}), and the same board answers with the base image.",
+                f"The firmware on board {self.board.id} does not answer: {error.sentence} Nothing "
+                f"recovered it ({'; '.join(said[:-1])}), but the same board answers with the base "
+                "image.",
                 next_step="read the console log: look for what this firmware does before it answers. The "
-                "board is sound, and stays in service.",
+                "board works and stays in service.",
                 log=error.log,
             )
         if by == "reset" and error.in_use:
             raise FirmwareError(
-                f"The firmware on board {self.board.id} hung: {error.sentence} A reset alone brought it back "
-                f"within {took_s:g} s.",
+                f"The firmware on board {self.board.id} hung: {error.sentence} A reset alone "
+                f"recovered it within {took_s:g} s.",
                 next_step="read the console log up to there; look for a task that never yields, or for "
                 "interrupts that stay off.",
                 log=error.log,

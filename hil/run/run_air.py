@@ -113,23 +113,23 @@ class RunAir:
             self._rack.air.reset_statistics(board.id)  # it spoilt this case, and none after it
         if still_us >= STILL_US:
             raise RigError(
-                f"The virtual air of board {board.id} stood still for {still_us / 1e6:.1f} s meanwhile. What "
-                "was measured says nothing of the firmware.",
+                f"The virtual air of board {board.id} stood still for {still_us / 1e6:.1f} s "
+                "meanwhile. The samples say nothing about the firmware.",
                 next_step="look for what kept hil-air from running (load, a debugger), then run again.",
             )
         if refused > 0:
             raise RigError(
-                f"The access point's port of board {board.id} was down: {refused} frames from the air found "
-                "none. What was measured says nothing of the firmware.",
+                f"The access point's port of board {board.id} was down: {refused} frames from the "
+                "air were lost. The samples say nothing about the firmware.",
                 next_step="look for what switched it off (ip link), then run again.",
             )
         self._check_way(board, before.way)
         if self._was_changed(board):
             raise RigError(
-                f"The virtual air of board {board.id} was changed meanwhile, by none of this run. What was "
-                "measured says nothing of the firmware.",
-                next_step="leave the air alone while a run has it (a rack file names another profile), "
-                "then run again.",
+                f"The virtual air of board {board.id} was changed meanwhile by another program. "
+                "The samples say nothing about the firmware.",
+                next_step="do not change the air during a run (set another profile in a rack file), then "
+                "run again.",
             )
 
     def _check_way(self, board: Board, before: Way) -> None:
@@ -138,23 +138,23 @@ class RunAir:
             way = self._rack.way_of(board.id, board.network.host)
         if not way.has_its_address:
             raise RigError(
-                f"Board {board.id} has no longer the address that the virtual rack gave it. What was "
-                "measured says nothing of the firmware.",
-                next_step="look for what took it away (ip address), then run again, with another rack.",
+                f"Board {board.id} no longer has the address that the virtual rack gave it. The "
+                "samples say nothing about the firmware.",
+                next_step="look for what removed it (ip address), then run again with another rack.",
             )
         dropped = _grown(before.dropped_count, way.dropped_count)
         if dropped > 0:
             raise RigError(
-                f"The rack's host threw away {dropped} of the packets that came from its boards meanwhile. "
-                "What was measured says nothing of the firmware.",
-                next_step="look for the rule that does it (nft list ruleset), then run again.",
+                f"The rack's host dropped {dropped} packets from its boards meanwhile. The samples "
+                "say nothing about the firmware.",
+                next_step="look for the rule that drops them (nft list ruleset), then run again.",
             )
         others = self._begun_by_others(board.id, before, way)
         if others > max(OTHERS_BYTES, OTHERS_SHARE * _grown(before.sent_bytes, way.sent_bytes)):
             raise RigError(
-                f"The rack's host sent board {board.id} {others / 1e6:.2f} MB meanwhile that no part of "
-                "this run sends. What was measured says nothing of the firmware.",
-                next_step="look for who sends it (tcpdump), then run again.",
+                f"The rack's host sent board {board.id} {others / 1e6:.2f} MB meanwhile that do "
+                "not belong to this run. The samples say nothing about the firmware.",
+                next_step="look for the sender (tcpdump), then run again.",
             )
 
     def _begun_by_others(self, board_id: str, before: Way, way: Way) -> int:
@@ -181,7 +181,7 @@ class RunAir:
         try:
             return self._rack.air.statistics(board.id)[board.id]
         except KeyError as error:
-            raise RigError(f"the virtual air knows no link of board {board.id}.") from error
+            raise RigError(f"the virtual air has no link of board {board.id}.") from error
 
     def _counters(self, board: Board) -> Mapping[str, Scalar]:
         """Return the air's counters of one board's link, since the last look, and start them anew."""

@@ -24,9 +24,9 @@ def check_same_product(role: Role, candidate: Firmware, other: Firmware) -> None
     names = project_of(candidate.build_dir), project_of(other.build_dir)
     if all(names) and names[0] != names[1]:
         raise ConfigError(
-            f"--{role}: {other.build_dir} is a build of {names[1]!r}, and what is measured "
-            f"({candidate.build_dir}) of {names[0]!r}: figures of two products are not compared.",
-            next_step=f"name a build of {names[0]!r}; if project(…) was renamed, leave --{role} out once.",
+            f"--{role}: {other.build_dir} is a build of {names[1]!r}, but the firmware under test "
+            f"({candidate.build_dir}) of {names[0]!r}: hil does not compare two products.",
+            next_step=f"pass a build of {names[0]!r}; if project(…) was renamed, leave --{role} out once.",
         )
 
 
@@ -35,7 +35,8 @@ def check_same_idf(role: Role, candidate: Firmware, other: Firmware) -> None:
     here, there = (description_of(build.build_dir) for build in (candidate, other))
     if here and there and here.idf_version != there.idf_version:
         raise ConfigError(
-            f"--{role}: {other.build_dir} was built with ESP-IDF {there.idf_version}, and what is measured "
-            f"({candidate.build_dir}) with {here.idf_version}: what differs may be either's doing.",
-            next_step="build both with one release, or say --across-idf to compare the releases.",
+            f"--{role}: {other.build_dir} was built with ESP-IDF {there.idf_version}, but the "
+            f"firmware under test ({candidate.build_dir}) with {here.idf_version}: a difference "
+            "may come from either.",
+            next_step="build both with one release, or pass --across-idf to compare the releases.",
         )

@@ -101,7 +101,7 @@ def _scratch(build_dir: Path, flash: bytes) -> tuple[int, int]:
         if partition.name == SCRATCH:
             return partition.offset, partition.size_bytes
     raise ConfigError(
-        f"{build_dir}: its partition table has no {SCRATCH!r}, where a sealed run's case stands.",
+        f"{build_dir}: its partition table has no {SCRATCH!r}, which holds a sealed run's case.",
         next_step="add it as in firmware/partitions.csv, or compare with a later commit.",
     )
 
@@ -206,9 +206,9 @@ def _too_late(console: bytes, board: str, log: Path, timeout_s: float) -> HilErr
     said = [line.strip() for line in text_of(console).splitlines() if line.strip()]
     last = said[-1] if said else "nothing"
     return FirmwareError(
-        f"Board {board} had not come to the end of its script after {timeout_s:.0f} s; it said last: {last}.",
+        f"Board {board} did not finish its script within {timeout_s:.0f} s; its last line: {last}.",
         log=str(log),
-        next_step="look for what it waits for; a firmware that knows no sealed runs waits for a host.",
+        next_step="look for what it waits for; a firmware without sealed runs waits for a host.",
     )
 
 
@@ -312,7 +312,7 @@ def _is_measurable(role: Role, image: Firmware) -> bool:
     if role == "base":
         return False
     raise ConfigError(
-        f"{image.build_dir} knows no sealed runs: its agent would wait for a host.",
+        f"{image.build_dir} does not support sealed runs: its agent would wait for a host.",
         next_step="build it from a commit that has firmware/components/agent/sealed.c.",
     )
 
@@ -328,7 +328,7 @@ def _measure(plan: SealedPlan, case: Case, role: Role, build: Flash) -> list[Ent
                 f"Two sealed boots of the {role} with {case.case_id} are not equal, so they measure nothing: "
                 f"{difference}.",
                 log=str(place),
-                next_step="look for what comes from outside: a time, or a random number.",
+                next_step="look for external input: a time, or a random number.",
             )
         series = read_console(consoles[0], case, board=plan.chip, log=boots[0][1])
         _check_image(plan.images[role], series, role)
@@ -363,7 +363,7 @@ def _fault(plan: SealedPlan, case: Case, error: HilError) -> Fault:
 def _check_image(firmware: Firmware, series: Series, role: Role) -> None:
     if series.firmware_sha256 != firmware.sha256:
         raise FirmwareError(
-            f"The {role} measured as image {series.firmware_sha256}, and its build is {firmware.sha256}."
+            f"The {role} measured as image {series.firmware_sha256}, but its build is {firmware.sha256}."
         )
 
 

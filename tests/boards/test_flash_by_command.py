@@ -246,8 +246,8 @@ def test_a_value_stays_in_its_word() -> None:
     ("told", "error", "words"),
     [
         ("ELF file SHA256:  {own}...", None, ""),
-        ("nothing", ConfigError, "nothing proves which image was measured"),
-        ("ELF file SHA256:  0123456789abcdef...", RigError, "says that its program is 0123456789abcdef"),
+        ("nothing", ConfigError, "the measured image is unproven"),
+        ("ELF file SHA256:  0123456789abcdef...", RigError, "reports the program 0123456789abcdef"),
     ],
 )
 def test_what_the_command_wrote_is_proven_by_what_the_product_says(

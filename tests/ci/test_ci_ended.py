@@ -150,7 +150,7 @@ def test_a_forged_word_makes_nothing_green(tmp_path: Path, change: dict[str, Any
     leave_end(tmp_path / "virtual", **change)
     verdict = conclude(a_plan(), tmp_path, {**JOBS, "virtual": "success"})
     assert (verdict.exit_code, verdict.conclusion) == (ExitCode.RIG, "failure")
-    assert "it says nothing of why a command ended" in verdict.legs[0].sentence
+    assert "not a record of why a command ended" in verdict.legs[0].sentence
     assert not verdict.acceptable
 
 

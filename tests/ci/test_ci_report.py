@@ -47,7 +47,7 @@ def test_a_killed_leg_does_not_lose_the_night(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     warnings = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
     assert [line.partition("the leg ")[2].split()[0] for line in warnings] == ["rack-esp32", "rack-esp32c3"]
-    assert "verdicts.json: no verdict can be read from it (No such file or directory)" in warnings[0]
+    assert "verdicts.json: its verdict cannot be read (No such file or directory)" in warnings[0]
     assert [run.run_id for run in read_past(tmp_path / "out" / "history").runs] == [NAMES[0]]
     assert (tmp_path / "out" / "report" / "index.html").is_file()
 

@@ -206,7 +206,9 @@ def test_where_there_is_no_default_a_commit_has_to_be_named(
     git(folder, "checkout", "--quiet", "--orphan", "main")
     commit_all(folder)
     git(folder, "checkout", "--quiet", "mine")
-    with pytest.raises(ConfigError, match=r"where HEAD left main was not found: .*common ancestor"):
+    with pytest.raises(
+        ConfigError, match=r"the merge base of HEAD and main was not found: .*common ancestor"
+    ):
         find_base(folder, None)
     (tmp_path / "plain").mkdir()
     with pytest.raises(ConfigError, match="is in no git checkout"):

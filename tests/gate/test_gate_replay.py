@@ -63,7 +63,7 @@ def test_a_run_that_lost_what_it_had_planned_is_not_judged(run: RunDirectory, hi
     for options in ((), ("--would-change",)):
         status, said = hil_gate(*options)
         assert status == 2
-        assert "run.json is missing, so what the run had planned is not known" in said
+        assert "run.json is missing, so the run's plan is unknown" in said
     assert run.verdicts_path.read_bytes() == before
 
 

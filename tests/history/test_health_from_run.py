@@ -100,7 +100,7 @@ def test_a_damaged_verdict_is_an_error_with_the_way_out(tmp_path: Path) -> None:
     """A run that was judged is not taken for one that was not."""
     run = judged(tmp_path, [publish_record(board="v1")], info=INFO)
     (run / "verdicts.json").write_text("{")
-    with pytest.raises(ConfigError, match=r"no verdict can be read.*hil gate"):
+    with pytest.raises(ConfigError, match=r"its verdict cannot be read.*hil gate"):
         figures_of(read_run(run))
 
 

@@ -153,7 +153,7 @@ def test_a_verdict_that_is_none_names_file_and_key(
     path.write_text(json.dumps(stored))
     with pytest.raises(ConfigError) as caught:
         read_verdict(path)
-    assert f"{path}: no verdict can be read from it ({words}" in str(caught.value)
+    assert f"{path}: its verdict cannot be read ({words}" in str(caught.value)
     assert f"hil gate {tmp_path}" in str(caught.value)
 
 

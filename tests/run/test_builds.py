@@ -95,7 +95,7 @@ def test_a_build_without_the_agent_measures_probes_alone(product: Path, virtual_
     assert find_builds(product, [PRODUCT], no_word)[PRODUCT].build_dir == product
     with pytest.raises(ConfigError, match=r"build is a build without hil's agent.*Next: .*by a probe"):
         find_builds(product, [OWN], no_word)
-    with pytest.raises(ConfigError, match=r"has hil's agent, and only probes are selected"):
+    with pytest.raises(ConfigError, match=r"has hil's agent, but only probes are selected"):
         find_builds(virtual_firmware, [PRODUCT], no_word)
 
 

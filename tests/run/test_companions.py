@@ -209,7 +209,7 @@ def test_a_case_that_runs_is_asked_after_by_its_board(bench: Bench) -> None:
 def test_a_board_without_an_address_has_no_peer(bench: Bench) -> None:
     """The companion has to know where the board is: where it did not say so, the case ends as the rig's."""
     bench.address = ""
-    with pytest.raises(RigError, match="did not say its IPv4 address"):
+    with pytest.raises(RigError, match="did not report its IPv4 address"):
         bench.device().measure(CASE, timeout_s=20.0)
 
 

@@ -263,7 +263,7 @@ def test_what_a_cases_peer_sends_to_its_board_is_the_runs_own(tmp_path: Path) ->
         with network.around(board):
             place.sends_to(9)
             send_packets(running, 50, address, tmp_path)
-        with pytest.raises(RigError, match="no part of this run sends"), network.around(board):
+        with pytest.raises(RigError, match="do not belong to this run"), network.around(board):
             send_packets(running, 50, address, tmp_path)
     finally:
         running.stop()
@@ -283,7 +283,7 @@ def test_a_link_that_a_killed_run_left_down_is_raised(tmp_path: Path) -> None:
         for board in (own.id, other.id):
             running.air.down(board)
         assert not profile_in_force(running, LAB)
-        with pytest.raises(RigError, match=r"another access point than \S+virtual\.yaml says now"):
+        with pytest.raises(RigError, match=r"another access point than \S+virtual\.yaml now sets"):
             attach_virtual_rack(RACK, [own], tmp_path)  # whose network has a name
         anyones = replace(RACK, access_point=replace(RACK.access_point, ssid="", password=""))
         attached = attach_virtual_rack(anyones, [own], tmp_path)

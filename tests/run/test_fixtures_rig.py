@@ -100,7 +100,7 @@ def test_the_built_image_is_measured() -> None:
 
 def test_another_image_is_not_measured() -> None:
     """Another image than the built one is a rig fault that names both, before and after the case."""
-    with pytest.raises(RigError, match=f"runs {OTHER[:12]}, which is not the image that was built"):
+    with pytest.raises(RigError, match=f"runs {OTHER[:12]}, not the image that was built"):
         device(OTHER).confirm()
     with pytest.raises(RigError, match=BUILT[:12]):
         device(OTHER).measure(CASE, timeout_s=1)
@@ -280,7 +280,7 @@ def test_a_switch_that_did_not_take_is_repeated_once(tmp_path: Path, takes_at: i
         if takes_at:
             rig._started(BOARD, boot, stack, lambda: None)
         else:
-            with pytest.raises(RigError, match=f"runs {OTHER[:12]}, which is not the image"):
+            with pytest.raises(RigError, match=f"runs {OTHER[:12]}, not the image"):
                 rig._started(BOARD, boot, stack, lambda: None)
     assert slots.writes == ["base", "again base"][: takes_at or 2]
 

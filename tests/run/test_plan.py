@@ -83,7 +83,7 @@ def test_a_selection_is_a_boolean_expression(selection: str, expected: set[str])
         ("transport>tls", ["does not compare with a number"]),
         ("qos=2", ["matches none of the 4 cases; nearest: 4 cases but for 'qos=2' (qos is "]),
         ("quick and qos=2", ["; nearest: 1 case but for 'qos=2' (qos is 1).", "Next: loosen it"]),
-        ("publsh/qos=1", ["no bench 'publsh'", "did you mean 'publish'"]),
+        ("publsh/qos=1", ["unknown bench 'publsh'", "did you mean 'publish'"]),
         ("publish/qos=7", ["matches none of the 4 cases"]),
         ("", ["ends too early"]),
     ],
@@ -270,7 +270,7 @@ def test_cases_are_planned_in_stages_by_the_image_that_they_run_on() -> None:
 def test_a_tick_that_no_image_has_is_refused() -> None:
     """The sentence names the case, and which ticks there are."""
     benches = {"jitter": Source({"quick": (Case("jitter", {"tick_hz": "250"}),)})}
-    with pytest.raises(ConfigError, match=r"jitter/.*tick of 250 Hz, and there is none.*1000 or 100"):
+    with pytest.raises(ConfigError, match=r"jitter/.*tick of 250 Hz, which does not exist.*1000 or 100"):
         make_plan(RACK, benches, selection="quick")
 
 
@@ -343,7 +343,7 @@ def test_the_plan_waits_for_a_gateway_as_long_as_the_requester() -> None:
 @pytest.mark.parametrize("boots", [0, 101])
 def test_the_boots_of_a_run_are_bounded(boots: int) -> None:
     """No boot measures nothing, and a slip of the finger does not book a rack for a week."""
-    with pytest.raises(ConfigError, match=f"{boots} boots a board; 1 to 100"):
+    with pytest.raises(ConfigError, match=f"{boots} boots per board; 1 to 100"):
         make_plan(RACK, BENCHES, selection="quick", boots=boots)
 
 

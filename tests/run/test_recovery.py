@@ -101,7 +101,7 @@ def test_a_board_that_a_reset_brings_back_was_hung_by_its_firmware() -> None:
         V1.id,
         CASES[1].case_id,
     )
-    assert "hung: not a byte came. A reset alone brought it back" in fault.sentence
+    assert "hung: not a byte came. A reset alone recovered it" in fault.sentence
     assert len(rig.found(RunRecord)) == 1 + len(CASES)
 
 
@@ -120,7 +120,7 @@ def test_a_board_that_nothing_brings_back_is_the_rigs() -> None:
     (fault,) = rig.found(Fault)
     assert isinstance(fault, Fault)
     assert (fault.owner, fault.board) == ("rig", V1.id)
-    assert "not a byte came. Nothing brought it back within" in fault.sentence
+    assert "not a byte came. Nothing recovered it within" in fault.sentence
     assert "reset; power cycle; hub cycle; erase and re-flash." in fault.sentence
     (recovery,) = rig.found(Recovery)
     assert isinstance(recovery, Recovery)

@@ -40,7 +40,7 @@ def test_a_build_of_another_project_is_no_base(tmp_path: Path) -> None:
         ConfigError, match=r"--base: .*other/build is a build of 'gateway', .* of 'sensor-node'"
     ):
         check_same_product("base", head, other)
-    with pytest.raises(ConfigError, match="figures of two products are not compared"):
+    with pytest.raises(ConfigError, match="hil does not compare two products"):
         find_other(Against("base", other.build_dir), {IMAGE: head})
 
 

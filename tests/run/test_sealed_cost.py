@@ -161,7 +161,7 @@ def test_a_firmware_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.M
     """What it said last is quoted; nothing of it is left running."""
     monkeypatch.setattr(sealed.boot_once, "__kwdefaults__", {"timeout_s": 2.0})
     assert cost(tmp_path, sealed_chip.build(tmp_path / "head", {"costs": COSTS, "hangs": True})) == 1
-    assert "had not come to the end of its script" in entries(tmp_path, "fault")[0]["sentence"]
+    assert "did not finish its script" in entries(tmp_path, "fault")[0]["sentence"]
 
 
 @pytest.mark.parametrize(
@@ -224,4 +224,4 @@ def test_a_firmware_that_knows_no_sealed_runs_is_refused(
 ) -> None:
     """At once, and not after it has waited for a host for minutes."""
     assert cost(tmp_path, sealed_chip.build(tmp_path / "head", {"costs": COSTS}, mark=b"")) == 2
-    assert "knows no sealed runs" in capsys.readouterr().err
+    assert "does not support sealed runs" in capsys.readouterr().err

@@ -253,7 +253,7 @@ def make_plan(
             no bench has; a tick that no image has; no boot, or more than BOOTS_MAX.
     """
     if not 1 <= boots <= BOOTS_MAX:
-        raise ConfigError(f"{boots} boots a board; 1 to {BOOTS_MAX} are possible.")
+        raise ConfigError(f"{boots} boots per board; 1 to {BOOTS_MAX} are possible.")
     cases = select_cases(benches, selection)
     boards = rack.select(board_ids)
     kinds = {bench: source.kinds for bench, source in benches.items()}
@@ -296,7 +296,7 @@ def tick_hz_of(case: Case) -> int:
     known = {str(tick_hz): tick_hz for tick_hz in TICKS_HZ}
     if value not in known:
         raise ConfigError(
-            f"the case {case.case_id} needs an image with a tick of {value} Hz, and there is none.",
+            f"the case {case.case_id} needs an image with a tick of {value} Hz, which does not exist.",
             next_step=f"use tick_hz {' or '.join(known)} in the thresholds file.",
         )
     return known[value]

@@ -54,8 +54,8 @@ def case_of(benches: Mapping[str, CaseSource], name: str) -> Case:
     bench = bench_of(name)
     if bench not in benches:
         raise ConfigError(
-            f"there is no bench {bench!r}{did_you_mean(bench, benches)}",
-            next_step="name the case as reports do: bench/key=value,…",
+            f"unknown bench {bench!r}{did_you_mean(bench, benches)}",
+            next_step="write the case as in reports: bench/key=value,…",
         )
     own = parameters_in(name.removesuffix(f"/{DEFAULTS}"))
     return benches[bench].case({key: _scalar(value) for key, value in own.items()})
