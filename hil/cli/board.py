@@ -40,7 +40,7 @@ from hil.virtual.virtual_rack import VirtualRack, boards_up, up_dir
 
 @click.group("board")
 def command() -> None:
-    """One board by hand."""
+    """Handle one board."""
 
 
 @command.command("flash")
@@ -108,7 +108,7 @@ def console_board(board_id: str, rack: Path, out: Path) -> None:
 def quarantine_board(board_id: str, why: str, rack: Path, out: Path) -> None:
     """Keep a board out of all runs, until it is released.
 
-    A run that has begun goes on with it.
+    A run that has started continues to use it.
     """
     if not (reason := " ".join(why.split())):
         raise ConfigError(
@@ -139,8 +139,8 @@ def release_board(board_id: str, rack: Path, out: Path) -> None:
 def scan_ports(ports: tuple[str, ...]) -> None:
     """List the serial ports of this host, or those named: what answers, whose it is, the entry to paste.
 
-    It resets each board that it asks. A port is left alone that the project's rack file or one in /etc/hil
-    names, that a run has leased, or that another program has open.
+    It resets each board that it asks. It skips ports that a rack file of the project or in /etc/hil names,
+    that a run has leased, or that another program has open.
     """
     found = [named(address) for address in ports] or ports_here()
     if not found:

@@ -193,7 +193,7 @@ LAST_NIGHTS = 120
     "--fail-on-new",
     type=click.IntRange(1),
     metavar="N",
-    help="Exit 1 where the firmware made something worse within the last N nights. [default: never]",
+    help="Exit 1 if the firmware made a metric worse within the last N nights. [default: never]",
 )
 @click.option(
     "--series", "every_series", is_flag=True, help="List every change point of a series, not the newest only."
@@ -211,13 +211,13 @@ def command(
     as_json: bool,
     markdown: bool,
 ) -> int:
-    """Tell what happened in the nights of the history, and list the change points behind it.
+    """Show when metrics changed over the nights, what caused it, and the change points.
 
-    One commit, one access point or one board is one event, however many series show it: what, how large,
-    since when, between which commits, and the command that narrows it down.
+    One commit, one access point or one board is one event, however many series show it. An event has its
+    size, its start, its range of commits and the command to narrow them down.
 
-    A step in the ratio to the reference is the firmware's; one in the raw values alone the environment's.
-    Exit code 0 whatever is found, unless --fail-on-new asks for another.
+    The firmware caused a step in the ratio to the reference; the environment caused a step in the raw values
+    alone. Exits with 0 unless --fail-on-new is given.
     """
     from hil.reports.history import lines_of
     from hil.reports.trend.commits import commits_of

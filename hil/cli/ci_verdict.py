@@ -44,7 +44,7 @@ _MOST_BYTES = 64 * 1024 * 1024
 )
 @click.option("--head", default="", metavar="SHA", help="The commit that the run must be of.")
 def comment_command(run_id: int | None, head: str) -> None:
-    """Say under a pull request what changed, by how much, and what was not run.
+    """Comment on a pull request: what changed, by how much, and what was not run.
 
     The comment is written once and brought up to date; an older run never replaces a newer one. GITHUB_TOKEN
     gives access; GITHUB_REPOSITORY names the repository, GITHUB_API_URL another server than api.github.com.
@@ -77,7 +77,7 @@ def _page_of_folder(folder: Path) -> str:
     "project …/hil/thresholds. [default: those that each run keeps]",
 )
 def verdict_command(thresholds: Path | None) -> int:
-    """Say one verdict on all legs, and keep it for the comment; its exit code is the worst of theirs.
+    """Give one verdict on all legs and store it for the comment; exit with the worst leg's code.
 
     Each leg is judged again from its records, by the definitions of head and of merge base. A leg
     without a verdict and without a recorded reason to skip it fails, and so does one whose verdict says

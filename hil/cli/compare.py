@@ -62,9 +62,9 @@ def command(
 ) -> int | None:
     """Build the working tree and the commit REF, measure both alternately, and judge.
 
-    REF is where HEAD left the default branch (origin/HEAD, main or master) unless named. Git's index and the
-    working tree stay as they are. Of two commits, check out the newer: git switch --detach NEW. In a project
-    the product is compared, as its probes measure it; in a checkout of hil its own firmware.
+    REF defaults to the merge base with the default branch (origin/HEAD, main or master). Git's index and the
+    working tree are not changed. Of two commits, check out the newer: git switch --detach NEW. In a project,
+    the product is compared, as its probes measure it; in a checkout of hil, hil's own firmware.
 
     With --pytest a suite of your own measures both builds: each session is a boot of the comparison.
     """

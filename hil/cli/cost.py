@@ -47,15 +47,15 @@ UNIT = "instructions"
 (CHIP,) = COUNTING  # the one whose instructions an emulator counts
 
 
-@click.command("cost", short_help="Count instructions on an emulated chip: exact, and no board.")
+@click.command("cost", short_help="Count instructions exactly on an emulated chip, without a board.")
 @run_options("cost")
 def command(**given: Any) -> int:
-    """Measure the very image that a chip gets, in an emulator, without noise.
+    """Count the instructions of a chip's image in an emulator, without noise.
 
-    Each case has a boot of its own from a fresh flash, without a word from outside, and is measured twice:
-    boots that differ by a byte are no measurement. The figures are instructions, and say nothing of time,
-    caches, flash or radio. Needs an emulator that counts, which ESP-IDF installs
-    (docs/operate/emulated-boards.md); no rack, no root.
+    Each case boots alone from a fresh flash, without external input, and is measured twice: boots that differ
+    by a byte are no measurement. The figures are instructions, and say nothing of time, caches, flash or
+    radio. Needs an emulator that counts, which ESP-IDF installs (docs/operate/emulated-boards.md); no rack,
+    no root.
     """
     options = RunOptions(**given)
     options.check()

@@ -231,7 +231,7 @@ def _check_disk() -> Finding:
 
 @click.command("doctor")
 def command() -> None:
-    """Say what is missing on this machine, and the command that mends it."""
+    """List what is missing on this machine, with the commands to fix it."""
     checks = examine()
     for check in checks:
         click.echo(f"{check.mark} {check.subject}: {check.sentence}")

@@ -20,13 +20,13 @@ _PATH = click.Path(path_type=Path)
 
 @click.group("firmware")
 def command() -> None:
-    """Firmware bundles (hil build --bundle DIR): verify, size."""
+    """Verify a firmware bundle (hil build --bundle DIR), or print its sizes."""
 
 
 @command.command("verify")
 @click.argument("bundle", type=_PATH)
 def verify_command(bundle: Path) -> None:
-    """Check that every file of BUNDLE is the one that was built. Exit 2 and its name where one is not."""
+    """Check that every file of BUNDLE is as it was built. Otherwise name the file and exit with 2."""
     for target, digests in verify_bundle(bundle).items():
         click.echo(f"{target}: {len(digests.files)} files as built; {_describe(digests)}")
 

@@ -37,18 +37,17 @@ _MOST_CHARACTERS = 4000  # of a sentence: what a person reads is not cut
 @click.option(
     "--would-change",
     is_flag=True,
-    help="Write nothing: list the verdicts of RUNs that would be otherwise. Exit 4 where there are any.",
+    help="Write nothing: list the verdicts of RUNs that would change. Exit 4 if there are any.",
 )
 def command(runs: tuple[Path, ...], thresholds: Path | None, *, verbose: bool, would_change: bool) -> int:
     """Judge RUN (a folder below out, by default the latest) again. Its exit code is the run's.
 
-    Limits are the run's own, from its folder: what was learnt since changes nothing, and a limit that has
-    expired since does not refuse it. --thresholds thresholds asks what the limits of this checkout would say
-    instead.
+    The limits come from the run's folder: later limits change nothing, and an expired limit still holds. Use
+    --thresholds thresholds to judge by the limits of this checkout instead.
 
-    --would-change asks before an update of hil is relied on: each stored verdict that this version would give
-    otherwise, with the word of then, that of now, and why. Exit 0 where there is none, 4 where there are any,
-    2 where a RUN cannot be read.
+    Use --would-change before you rely on an update of hil: it lists each stored verdict that this version
+    would change, with the old verdict, the new verdict and the reason. It exits with 0 if there are none, 4
+    if there are any, and 2 if a RUN cannot be read.
     """
     if would_change:
         return int(_say_otherwise(runs or (DEFAULT_OUT / "latest",), thresholds))

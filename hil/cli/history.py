@@ -33,7 +33,7 @@ remote_option = click.option("--remote", default="origin", show_default=True, he
 
 @click.group("history")
 def command() -> None:
-    """Boot values of earlier runs; docs/operate/history.md."""
+    """Manage boot values of earlier runs; docs/operate/history.md."""
 
 
 @command.command("add", short_help="Append runs.")
@@ -41,7 +41,7 @@ def command() -> None:
 @history_option
 @click.option("--force", is_flag=True, help="Also runs of sources that were not committed.")
 def add(runs: tuple[Path, ...], history_folder: Path, *, force: bool) -> None:
-    """Enter RUN (folders below out) with its boot values. What is there already is left as it is.
+    """Append RUN (folders below out) with its boot values. Stored runs are not changed.
 
     Runs of pull requests are refused: their figures are not those of main.
     """
@@ -66,7 +66,7 @@ def add_nights(history_folder: Path) -> None:
 @history_option
 @remote_option
 def fetch(history_folder: Path, remote: str) -> None:
-    """Bring the branch's runs into the folder, which need not exist yet; runs of the folder alone stay."""
+    """Copy the branch's runs into the folder, which need not exist yet; other runs in the folder stay."""
     os.environ.update(with_token(os.environ))
     names = branch.fetch(Path.cwd(), history_folder, remote=remote, say=click.echo)
     which = ", ".join(names) if len(names) <= MOST_NAMES else f"{len(names)} files"
@@ -78,7 +78,7 @@ def fetch(history_folder: Path, remote: str) -> None:
 @remote_option
 @click.option("--message", default="Append a run", show_default=True)
 def push(history_folder: Path, remote: str, message: str) -> None:
-    """Commit the folder's files to the branch, beside what others have pushed meanwhile."""
+    """Push the folder's files to the branch, after files that others have pushed meanwhile."""
     os.environ.update(with_token(os.environ))
     commit = branch.push(Path.cwd(), history_folder, message, remote=remote)
     click.echo(f"{BRANCH}: {f'now at {commit[:12]}' if commit else 'nothing new'}")
@@ -98,11 +98,11 @@ def show(words: tuple[str, ...], history_folder: Path) -> None:
         click.echo(line)
 
 
-@command.command("export", short_help="Print CSV, a line a boot value.")
+@command.command("export", short_help="Print CSV, one line per boot value.")
 @click.argument("words", metavar="[WORD]...", nargs=-1)
 @history_option
 def export(words: tuple[str, ...], history_folder: Path) -> None:
-    """Print a line a boot value, of all series or those whose names hold all WORDs."""
+    """Print one line per boot value, of all series or those whose names contain all WORDs."""
     history = _load(history_folder)
     if words:
         history = history.restricted(entry.series_id for entry in _series(history, words))

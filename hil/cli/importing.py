@@ -55,9 +55,8 @@ def command(
 
     The status is that of `hil run`: 1 where a limit is broken.
 
-    A FILE of pytest-embedded's --metric-path, and with --as a CSV file, enters the history: as series of
-    their own, of kind "imported", with change points; nothing is judged by them. What is there already is
-    left as it is.
+    A FILE of pytest-embedded's --metric-path, and with --as a CSV file, enters the history as separate series
+    of kind "imported", with change points but without verdicts. Stored values are not changed.
     """
     sessions = [] if series else [path for path in files if is_of_session(path)]
     earlier = [path for path in files if path not in sessions]

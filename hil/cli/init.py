@@ -172,10 +172,10 @@ def _filled(path: Path, words: Mapping[str, str]) -> str:
     "built from]",
 )
 def command(folder: Path, workflow: str) -> None:
-    """Make an ESP-IDF project one that hil measures.
+    """Set up an ESP-IDF project for hil.
 
     Writes hil.toml, a virtual rack and a probe of your firmware with its limits below FOLDER (default: here),
-    and a workflow where its repository has them. A file that is there already is left as it is.
+    and a workflow where its repository has them. Existing files are not changed.
     """
     root = folder.resolve()
     called = called_workflow(workflow)

@@ -17,11 +17,11 @@ from hil.store import RunDirectory
 @click.argument("run", type=click.Path(path_type=Path), default=DEFAULT_OUT / "latest")
 @boards_option
 @click.option(
-    "--case", "text", default="", metavar="TEXT", help="Only cases whose id or short name holds TEXT."
+    "--case", "text", default="", metavar="TEXT", help="Only cases whose id or short name contains TEXT."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, an object a case and boot.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per case and boot.")
 def command(run: Path, boards: tuple[str, ...], text: str, *, as_json: bool) -> None:
-    """Say where the messages of RUN's delivery cases were lost; docs/explain/loss-ledger.md.
+    """Show where the messages of RUN's delivery cases were lost; docs/explain/loss-ledger.md.
 
     RUN is a folder below out, by default the latest.
     """

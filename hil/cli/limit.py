@@ -32,14 +32,14 @@ _QUANTITY = re.compile(r"([-+.\deE]+)\s*(\S.*)")
 @click.command("limit")
 @click.argument("metric")
 @click.argument("run", type=FOLDER, required=False)
-@click.option("--max", "most", metavar="VALUE", help="What it may be at most, such as 25ms.")
-@click.option("--min", "least", metavar="VALUE", help="What it has to be at least, such as 6Mbit/s.")
+@click.option("--max", "most", metavar="VALUE", help="The largest allowed value, such as 25ms.")
+@click.option("--min", "least", metavar="VALUE", help="The smallest allowed value, such as 6Mbit/s.")
 def command(metric: str, run: Path | None, most: str | None, least: str | None) -> None:
     """Set a limit for a metric of a run: RUN, or the newest.
 
-    The limit goes into the bench's file of the project's folder of limits, with what was measured as its
-    reason. It holds for all cases and boards of the run's kind; a more specific limit stays, and is named.
-    A METRIC that the run has not measured lists those that it has.
+    The limit is written to the bench's thresholds file, with the measured value as its reason. It holds for
+    all cases and boards of the run's kind; more specific limits stay and are listed. A METRIC that the run has
+    not measured lists those that it has.
     """
     if (most is None) == (least is None):
         raise ConfigError(

@@ -43,7 +43,7 @@ _FOLDER = "qualify"
 _NONE = "–"
 
 
-@click.command("qualify", short_help="How often it blocks falsely, and what it can see.")
+@click.command("qualify", short_help="Show how often a rack blocks falsely, and what it detects.")
 @click.option(
     "--runs", type=click.IntRange(1, 1000), metavar="N", help="Measure N runs first, as hil run does."
 )
@@ -59,10 +59,10 @@ _NONE = "–"
 @history_option
 @run_options("qualify")
 def command(*, runs: int | None, days: int, as_json: bool, history_folder: Path, **given: Any) -> int:
-    """Say how often a rack blocks unchanged firmware, leaves it undecided, and what it can see.
+    """Show how often a rack blocks unchanged firmware or is undecided, and which changes it detects.
 
-    It reads the history, which each `hil run --unchanged` enters. With --runs it measures first; the
-    same command goes on after Ctrl-C. Exits with 0 where the rack is qualified, else with 4.
+    It reads the history, to which each `hil run --unchanged` adds itself. With --runs it measures first; the
+    same command continues after Ctrl-C. Exits with 0 if the rack is qualified, else with 4.
     """
     options = RunOptions(**given, suite=SUITE, unchanged=True, no_report=True)
     loaded = load_rack(options.rack)

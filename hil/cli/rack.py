@@ -63,14 +63,14 @@ _LEAST = ("kind", "target", "MTTR")  # the first is left out first
     metavar="N",
     help="Look at the last N days.",
 )
-@click.option("--fail-on-down", is_flag=True, help="Exit 3 where a board is down that is not in quarantine.")
+@click.option("--fail-on-down", is_flag=True, help="Exit 3 if a board is down and not in quarantine.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--markdown", is_flag=True, help="Print Markdown, for the summary of a workflow.")
 @out_option
 def health(*, rack: Path, days: int, fail_on_down: bool, as_json: bool, markdown: bool, out: Path) -> None:
-    """Say how often a rack failed, by whose fault, how long it took to recover, and which board to keep out.
+    """Show how often a rack failed, the owners of the faults, recovery times and boards to keep out.
 
-    It reads the history in OUT, and the runs in OUT that are not in there: those that were killed.
+    It reads the history in OUT, and the killed runs in OUT that are not in the history.
     """
     loaded = load_rack(rack)
     whole = _health_of(loaded, out, days)
@@ -227,7 +227,7 @@ COLUMNS = 80
 
 @click.group("rack")
 def command() -> None:
-    """Look at a rack."""
+    """Inspect a rack."""
 
 
 command.add_command(health)
@@ -238,11 +238,11 @@ command.add_command(status)
 @command.command()
 @rack_option
 @out_option
-@click.option("--power", is_flag=True, help="Switch each board off and on, too, and see whether it follows.")
+@click.option("--power", is_flag=True, help="Also switch each board off and on, and check that it follows.")
 def check(rack: Path, out: Path, *, power: bool) -> None:
     """Check the rack file, ports, power switches, network and broker, without flashing anything.
 
-    A physical board is reset and asked who it is, unless somebody holds it.
+    A physical board is reset and identified, unless a run holds it.
     """
     loaded = load_rack(rack)
     up = boards_up(loaded, out)

@@ -40,13 +40,13 @@ from hil.thresholds import load_project
 def command(
     context: click.Context, /, *, study: str, size: str, run_folder: Path | None, **given: Any
 ) -> None:
-    """Repeat STUDY: published values beside ours.
+    """Repeat STUDY and compare its published values with ours.
 
     \b
     esp32-tcpip, freertos-multicore, mqtt-http-rtt, mqtt-qos, rtos-mqtt;
     docs/explain/studies.md explains them.
 
-    The exit code is that of `hil run`: limits are judged as always, published values judge nothing.
+    The exit code is that of `hil run`: limits are judged as always, published values are not judged.
     """
     options = RunOptions(**given, keep_captures=True, debug=bool(context.obj))
     if run_folder is not None:

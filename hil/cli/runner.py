@@ -29,7 +29,7 @@ instances_option = click.option(
 
 @click.group("runner")
 def command() -> None:
-    """A rack's host as a runner of GitHub Actions: one job, one registration."""
+    """Set up a rack's host as a GitHub Actions runner: one registration per job."""
 
 
 @command.command("files")
@@ -87,7 +87,7 @@ def serve_rack(
     once: bool,
     ssh: str,
 ) -> None:
-    """Give the rack's host a registration for one job whenever a runner wants one. Runs off the rack.
+    """Give the rack's host a registration for one job when a runner asks for it. Run it away from the rack.
 
     HIL_RUNNER_TOKEN is a token that may register runners ("Administration: write"); it stays on this machine.
     GITHUB_API_URL names another server than api.github.com.

@@ -70,10 +70,10 @@ class RackSection:
 )
 @out_option
 def command(*, racks: tuple[Path, ...], out: Path) -> None:
-    """Say of all racks who has which board since when, what is kept out, and how each board's last run ended.
+    """Show for all racks who holds which board, which boards are kept out, and how each last run ended.
 
-    On a terminal that is too small boards that are free and sound are counted only. Exits with 0 whatever it
-    finds, a coordinator that does not answer among it.
+    On a small terminal, free and healthy boards are only counted. Exits with 0 always, even if a coordinator
+    does not answer.
     """
     files = racks or tuple(dict.fromkeys((*sorted(HOST_RACKS.glob("*.yaml")), DEFAULT_RACK)))
     last = last_runs(out)

@@ -23,14 +23,14 @@ CHECK_S = 0.5
 
 @click.group("virtual")
 def command() -> None:
-    """The virtual rack."""
+    """Run the virtual rack."""
 
 
 @command.command()
 @rack_option
 @out_option
 def up(rack: Path, out: Path) -> None:
-    """Keep a virtual rack up until Ctrl-C; `hil run` measures on it meanwhile."""
+    """Keep a virtual rack running until Ctrl-C; `hil run` measures on it meanwhile."""
     loaded = load_rack(rack)
     if not loaded.is_virtual:
         raise ConfigError(f"rack {loaded.name} is not virtual.", next_step="--rack hil/racks/virtual.yaml")
