@@ -139,7 +139,7 @@ def _notes(view: View, verdict: Verdict) -> list[Text]:
     found = [text for name in _NOTED if name in parts for text in lines_of(parts[name])]
     if "planted" in parts:  # which a case is about: that there is some will do
         found.append(line(f"{written(parts['planted'].heading)} (hil ledger)", "→ ", "cyan"))
-    if ruled_out := len(split_not_run(verdict)[1]):
+    if ruled_out := sum(item.cause == "ruled-out" for item in split_not_run(verdict)[1]):
         words = f"{count(ruled_out, 'case')} that these boards cannot measure, in the summary"
         found.append(line(words, "– left out: ", "dim"))
     told = [

@@ -132,3 +132,9 @@ def test_what_a_board_cannot_measure_is_counted() -> None:
     (line,) = (line for line in screen(verdict) if "left out" in line)
     assert line == "– left out: 4 cases that these boards cannot measure, in the summary"
     assert sum(why in line for line in screen(verdict, verbose=True)) == 4
+
+
+def test_what_an_equal_image_spares_is_no_fault_of_the_board() -> None:
+    """The verdict says that both images are the same; its cases could be measured."""
+    spared = [NotRun(RUN_ID, "v1", "publish", "the image is the base's, byte for byte", "identical")]
+    assert not any("left out" in line for line in screen(replace(judged([publish_record()]), not_run=spared)))
