@@ -43,7 +43,7 @@ def command(runs: tuple[Path, ...], thresholds: Path | None, *, verbose: bool, w
     """Judge RUN (a folder below out, by default the latest) again. Its exit code is the run's.
 
     The limits come from the run's folder: later limits change nothing, and an expired limit still holds. Use
-    --thresholds thresholds to judge by the limits of this checkout instead.
+    --thresholds thresholds to judge by the limits and metrics of this checkout instead.
 
     Use --would-change before you rely on an update of hil: it lists each stored verdict that this version
     would change, with the old verdict, the new verdict and the reason. It exits with 0 if there are none, 4

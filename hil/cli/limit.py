@@ -38,8 +38,8 @@ def command(metric: str, run: Path | None, most: str | None, least: str | None) 
     """Set a limit for a metric of a run: RUN, or the newest.
 
     The limit is written to the bench's thresholds file, with the measured value as its reason. It holds for
-    all cases and boards of the run's kind; more specific limits stay and are listed. A METRIC that the run has
-    not measured lists those that it has.
+    all cases and boards of the run's kind; more specific limits stay and are listed. A METRIC that the run
+    has not measured lists those that it has.
     """
     if (most is None) == (least is None):
         raise ConfigError(
