@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from hil.base.errors import ConfigError, ExitCode, combine_exit_codes
 from hil.ci.limits import Counting, by_base
 from hil.ci.loosened import ByBench
-from hil.ci.plan import COMPARED_TARGET, EMULATED_JOB, RACK_JOBS, CiPlan, Leg
+from hil.ci.plan import COMPARED_TARGET, EMULATED_JOB, EMULATOR_JOB, RACK_JOBS, CiPlan, Leg
 from hil.gate import judge
 from hil.gate.otherwise import judged_otherwise
 from hil.model import Comparison, Entry, NoBase, NotRun, RunRecord, Verdict
@@ -88,7 +88,7 @@ def _implausible(info: RunInfo, entries: Iterable[Entry], leg: Leg) -> str:
 def _kind_of(leg: Leg) -> str:
     if leg.job in RACK_JOBS:
         return "physical"
-    return "emulated" if leg.job == EMULATED_JOB else "virtual"
+    return "emulated" if leg.job in (EMULATED_JOB, EMULATOR_JOB) else "virtual"
 
 
 def _unproven(entries: Sequence[Entry], plan: CiPlan) -> str:

@@ -29,6 +29,7 @@ JOB_NAMES: Mapping[str, str] = {
     "Plan": "plan",
     "Virtual rack": "virtual",
     "Build": "build",
+    "Emulator": "emulator",
     "Rack": "rack",
     "Wait for racks": "patience",
     "Give up": "give-up",

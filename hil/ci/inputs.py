@@ -8,7 +8,7 @@ a shell's text, and what is handed on is what was allowed here.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -16,18 +16,20 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from hil.base.errors import ConfigError
-from hil.base.paths import PROJECT_FILE
+from hil.base.paths import PROJECT_FILE, PROJECT_RACK
 from hil.base.project import Project, read_project
 from hil.base.untrusted import visible
 from hil.base.yamlvalue import did_you_mean
 from hil.boards.firmware.build import IMAGE_TARGETS
 from hil.boards.firmware.build_folder import DEFAULT_TICK_HZ, TICKS_HZ, Image
 from hil.boards.firmware.revision import find_revision
+from hil.boards.rack import load_rack
 from hil.ci.event import CiEvent, Kind, changed_files, kinds_of, merge_base
 from hil.ci.plan import (
     COMPARED_TARGET,
     EMULATED_JOB,
     EMULATED_SUITE,
+    EMULATOR_JOB,
     IDF_VERSION,
     CiPlan,
     Leg,
@@ -38,7 +40,7 @@ from hil.run.plan.planning import image_of
 from hil.run.plan.selection import select_cases
 from hil.thresholds import load_project
 from hil.thresholds.loader import FOLDER
-from hil.virtual.emulator.drivers import COUNTING, target_of
+from hil.virtual.emulator.drivers import COUNTING, PINNED, PINNED_FILE, pinned_archive, target_of
 
 T = TypeVar("T")
 
@@ -117,11 +119,14 @@ def plan_asked(asked: Asked, event: CiEvent, off: Mapping[str, str] = MappingPro
     """Return the plan of what is asked for: a leg for each mode and chip. ``off`` is as in plan_event()."""
     racks = asked.targets if "rack" in asked.modes else ()
     emulated = [chip for chip in asked.targets if chip in COUNTING and "emulated" in asked.modes]
+    pinned = [chip for chip in _pinned_chips(asked.project, asked.modes) if chip in asked.targets]
+    unpinned = _why_unpinned(asked.project)
     chip = COMPARED_TARGET if asked.base else ""  # without a base all boards of the virtual rack measure
     legs = (
         *(Leg("virtual", "virtual", asked.suite, chip) for mode in asked.modes if mode == "virtual"),
         *(Leg(f"rack-{chip}", "rack", asked.suite, chip) for chip in racks),
         *(Leg(target_of(chip), EMULATED_JOB, EMULATED_SUITE, chip) for chip in emulated),
+        *(Leg(f"{PINNED}-{chip}", EMULATOR_JOB, asked.suite, chip, unpinned) for chip in pinned),
     )
     images = _images(asked)
     needed = {image.tick_hz for image in images if not image.product}
@@ -136,7 +141,8 @@ def plan_asked(asked: Asked, event: CiEvent, off: Mapping[str, str] = MappingPro
         head=event.head,
         base=asked.base,
         changes=_kinds(asked, event.head),
-        build=tuple(dict.fromkeys((*racks, *emulated))),  # a virtual rack builds for itself
+        # a virtual rack builds for itself
+        build=tuple(dict.fromkeys((*racks, *emulated, *([] if unpinned else pinned)))),
         legs=tuple(without_rack(leg, off) for leg in legs),
         ticks_hz=tuple(tick_hz for tick_hz in TICKS_HZ if tick_hz in needed),
         folder=asked.folder,
@@ -224,19 +230,33 @@ def _targets(text: str, modes: tuple[str, ...], project: Project | None) -> tupl
         raise _WrongError(
             f"names {visible(unknown[0])!r}, which is no chip{hint} Allowed are {', '.join(IMAGE_TARGETS)}."
         )
-    if "emulated" in modes and not set(words) & set(COUNTING):
+    pinned = _pinned_chips(project, modes) if project and not _why_unpinned(project) else ()
+    if "emulated" in modes and not set(words) & {*COUNTING, *pinned}:
         raise _WrongError(
             f"has no chip for the mode emulated ({', '.join(words) or 'none is named'}); "
-            f"of those that count instructions one is needed: {', '.join(COUNTING)}."
+            f"one that counts instructions is needed: {', '.join(COUNTING)}; "
+            f"or one of hil/{PROJECT_RACK.name} in {PINNED}, with hil/{PINNED_FILE}."
         )
     if "rack" in modes and not words:
         raise _WrongError(f"names no chip, and neither does {PROJECT_FILE}; the mode rack needs one.")
     return words
 
 
+def _pinned_chips(project: Project, modes: Sequence[str]) -> tuple[str, ...]:
+    """Return the chips that a project's rack file emulates in what the project pins. Raises ConfigError."""
+    path = project.root / "hil" / PROJECT_RACK.name
+    boards = load_rack(path).boards if "emulated" in modes and path.is_file() else ()
+    return tuple(dict.fromkeys(board.chip for board in boards if board.emulator == PINNED))
+
+
+def _why_unpinned(project: Project) -> str:
+    """Return why a workflow cannot install the emulator, "" where it can."""
+    return "" if pinned_archive(project.root / "hil" / PINNED_FILE) else f"hil/{PINNED_FILE} pins no archive"
+
+
 def _suite(text: str, modes: tuple[str, ...], project: Project | None) -> str:
     """Return a suite that selects cases; "" where no mode measures by it."""
-    if project is None or not {"virtual", "rack"} & set(modes):
+    if project is None or not ({"virtual", "rack"} & set(modes) or _pinned_chips(project, modes)):
         return ""
     try:
         select_cases(load_project(project.root / "hil" / "thresholds"), text)

@@ -20,11 +20,11 @@ from hil.base.git import git
 from hil.base.paths import PROJECT_FILE
 from hil.boards.firmware.failure import write_failure
 from hil.boards.firmware.selection import compare_bundles
-from hil.ci.plan import COMPARED_TARGET, EMULATED_JOB, RACK_JOBS, CiPlan, Leg
+from hil.ci.plan import COMPARED_TARGET, EMULATED_JOB, EMULATOR_JOB, RACK_JOBS, CiPlan, Leg
 from hil.model import BaseCause
 
 NIGHT_BOOTS = 6  # of the head and of the reference, a board
-WAIT_S = {"virtual": 60, "compare": 600, "night": 600, "rack": 2400, "night-rack": 3600}
+WAIT_S = {"virtual": 60, "compare": 600, "night": 600, EMULATOR_JOB: 600, "rack": 2400, "night-rack": 3600}
 HIL = (sys.executable, "-m", "hil")
 _FAILURE = "base-failure.json"
 _RACK_FILE = "/etc/hil/rack.yaml"
@@ -82,7 +82,10 @@ class Workshop:
             words = ["cost", "--firmware", str(self.bundle / "head"), "--no-report"]
             return [*words, *self._compared_with(leg)]
         words = ["run", "--suite", leg.suite]
-        if leg.job == "night":
+        if leg.job == EMULATOR_JOB:  # in the project's own rack file
+            words += ["--target", leg.board_target, "--firmware", str(self.bundle / "head")]
+            words += self._base_words() if self.plan.base else []
+        elif leg.job == "night":
             words += ["--boots", str(NIGHT_BOOTS), *self._beside_reference(leg.reference)]
         elif leg.compares_virtually:
             words += ["--target", COMPARED_TARGET, *self._beside_base()]

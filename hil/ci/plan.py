@@ -47,18 +47,27 @@ RACK_JOBS = ("rack", "night-rack")
 IDF_VERSION, RACK_LABEL = "v5.5.4", "hil"
 EMULATED_JOB: Final = "emulated"
 EMULATED_SUITE = "sealed"
+EMULATOR_JOB: Final = "emulator"  # a project's suite in the emulator that its rack file names
 INSTRUCTION_COST = "instruction cost (emulated)"  # never called performance: no figure of it is a time
 MEASURES: frozenset[Kind] = frozenset({"harness", "ruler"})  # or judges
 # a leg's job → the job of measure.yml that measures it, where that has another name
 JOBS = {"compare": "virtual", "night": "virtual", EMULATED_JOB: "build", "night-rack": "rack"}
-MINUTES = {"virtual": 40, "compare": 40, "night": 70, EMULATED_JOB: 25, "rack": 80, "night-rack": 130}
+MINUTES = {
+    "virtual": 40,
+    "compare": 40,
+    "night": 70,
+    EMULATED_JOB: 25,
+    EMULATOR_JOB: 40,
+    "rack": 80,
+    "night-rack": 130,
+}
 MINUTES_AT_NIGHT = {**MINUTES, "virtual": 60, "rack": 280}
 AROUND_MINUTES = 20  # before and after a measurement, to set up, to build and to keep what was measured
 
 
 LEG_NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}"
 _MOST_LEGS = 40
-Job = Literal["virtual", "compare", "rack", "emulated", "night", "night-rack"]
+Job = Literal["virtual", "compare", "rack", "emulated", "emulator", "night", "night-rack"]
 
 
 @dataclass(frozen=True)
@@ -97,7 +106,7 @@ class Leg:
     @property
     def board_target(self) -> str:
         """The target of the boards that it runs on, "" where any will do."""
-        return target_of(self.target) if self.job == EMULATED_JOB else self.target
+        return target_of(self.target) if self.job in (EMULATED_JOB, EMULATOR_JOB) else self.target
 
 
 @dataclass(frozen=True)
@@ -190,6 +199,7 @@ class CiPlan:
             "virtual": json.dumps(self.matrix_of("virtual")),
             "build": json.dumps(self.build),
             "emulated": json.dumps(self.targets_of(EMULATED_JOB)),
+            "emulators": json.dumps(self.matrix_of(EMULATOR_JOB)),
             "racks": json.dumps(self.matrix_of("rack")),
             "limits": self.limits,
             "idf-version": self.idf_version,

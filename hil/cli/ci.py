@@ -20,13 +20,13 @@ from hil.ci.collecting import collect
 from hil.ci.event import read_event
 from hil.ci.inputs import DEFAULTS, OWN, check_inputs, plan_asked
 from hil.ci.measuring import HIL, BuildFailed, Workshop, environment_of, out_of, run_here
-from hil.ci.plan import EMULATED_JOB, RACK_JOBS, CiPlan, Leg, plan_event, read_plan, write_plan
+from hil.ci.plan import EMULATED_JOB, EMULATOR_JOB, RACK_JOBS, CiPlan, Leg, plan_event, read_plan, write_plan
 from hil.ci.racks import VARIABLE, await_racks, racks_off
 from hil.cli.ci_steps import jobs_of_this_run, say, summarise, write_outputs
 from hil.cli.ci_verdict import comment_command, issues_command, verdict_command
 from hil.cli.options import DEFAULT_OUT, F, ci_folder
 from hil.store import ended
-from hil.virtual.emulator.drivers import install_counting
+from hil.virtual.emulator.drivers import PINNED, PINNED_FILE, finding, install_counting, install_pinned
 
 
 @click.group("ci")
@@ -117,11 +117,20 @@ def measure_leg(leg_name: str) -> int:
         words = shop.command(leg)
     except BuildFailed as failed:
         return failed.status
-    if leg.job == EMULATED_JOB and "IDF_PATH" in os.environ:  # its container has it: nothing is fetched
-        status = run_here(("sh", "-c", install_counting(leg.target)), shop.folder)
+    if install := _install(leg, shop):
+        status = run_here(("sh", "-c", install), shop.folder)
         if status:
             return status
     return _become(words, shop.plan, leg, shop.folder)
+
+
+def _install(leg: Leg, shop: Workshop) -> str:
+    """Return the command that installs the emulator of a leg, "" where it needs none or has it."""
+    if leg.job == EMULATED_JOB and "IDF_PATH" in os.environ:  # its container has it: nothing is fetched
+        return install_counting(leg.target)
+    if leg.job == EMULATOR_JOB and not finding(PINNED, leg.target, needed=True).ok:
+        return install_pinned(out_of(shop.folder).parent / "hil" / PINNED_FILE)
+    return ""
 
 
 def _workshop() -> Workshop:

@@ -67,6 +67,41 @@ def test_each_mode_and_chip_is_a_leg(team: Repository) -> None:
     assert plan.ticks_hz == (1000, 100)  # the suite has cases of either
 
 
+RACK = """\
+schema: 1
+name: node
+host: {interface: hil0, address: 10.77.0.1}
+access_point: {type: virtual, profile: lab, ssid: lab}
+boards:
+  - {id: e1, kind: emulated, target: esp32c6, emulator: esp-emu, mac: "02:00:00:77:00:0e"}
+  - {id: e2, kind: emulated, target: esp32s3, emulator: esp-emu, mac: "02:00:00:77:00:0f"}
+"""
+
+
+def test_a_pinned_emulator_measures_each_chip_that_the_rack_file_emulates(team: Repository) -> None:
+    """Those among the targets, beside the legs that count. Without a digest the plan says why."""
+    team.commit({"node/hil/rack.yaml": RACK})
+    given = {"mode": "emulated", "targets": "esp32c3 esp32c6", "suite": "quick"}
+    plan = plan_asked(ask(team, given), event_of(team))
+    leg = plan.leg("esp-emu-esp32c6")
+    assert (leg.skip, plan.build) == ("hil/esp-emu.sha256 pins no archive", ("esp32c3",))
+    assert plan.outputs()["emulators"] == "[]"
+    archive = f"esp-emu-0.45.0-{os.uname().machine}-unknown-linux-gnu.tar.gz"
+    with pytest.raises(ConfigError, match=r"or one of hil/rack\.yaml in esp-emu, with hil/esp-emu\.sha256"):
+        ask(team, {**given, "targets": "esp32c6"})
+    team.commit({"node/hil/esp-emu.sha256": f"{'0' * 64}  {archive}\n"})
+    plan = plan_asked(ask(team, given), event_of(team))
+    assert [(leg.name, leg.suite, leg.skip) for leg in plan.legs] == [
+        ("emulated-esp32c3", "sealed", ""),
+        ("esp-emu-esp32c6", "quick", ""),
+    ]
+    assert (plan.build, plan.legs_of_alpha) == (("esp32c3", "esp32c6"), 1)
+    assert [one["leg"] for one in plan.matrix_of("emulator")] == ["esp-emu-esp32c6"]
+    assert (plan.leg("esp-emu-esp32c6").board_target, plan.ticks_hz) == ("emulated-esp32c6", (1000,))
+    alone = plan_asked(ask(team, {**given, "targets": "esp32c6"}), event_of(team))
+    assert [leg.name for leg in alone.legs] == ["esp-emu-esp32c6"]
+
+
 def test_the_products_own_image_is_built_where_probes_measure_it(team: Repository) -> None:
     """Its ESP-IDF project is named, and no image of hil's is where the suite has only probes."""
     limits = (TEAM / "wake_up.yaml").read_text().replace("bench: wake_up", "bench: ack")
@@ -132,7 +167,7 @@ def test_the_project_may_lie_above_the_folder(team: Repository) -> None:
         ({"idf-version": "v5.5.4@sha256:1"}, "from v5.5 on"),
         ({"idf-version": "v5.5.4 --privileged"}, "from v5.5 on"),
         ({"targets": "esp32s9"}, "targets: 'esp32s9' names 'esp32s9', which is no chip; did you mean"),
-        ({"mode": "emulated", "targets": "esp32"}, "count instructions one is needed: esp32c3"),
+        ({"mode": "emulated", "targets": "esp32"}, "one that counts instructions is needed: esp32c3"),
         ({"mode": "rack"}, "rack-label: '' is empty; the mode rack needs the label"),
         ({"mode": "rack", "rack-label": "a b"}, "rack-label: 'a b' is no runner's label; allowed are"),
         ({"suite": "quik"}, "suite: 'quik' selects nothing:"),

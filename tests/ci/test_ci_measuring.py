@@ -255,6 +255,49 @@ def test_a_teams_base_that_cannot_be_compared_with(shop: Shop, base: str, cause:
         assert read_failure(failure)[0] == cause
 
 
+def test_an_emulators_leg_measures_what_was_built_in_the_projects_rack(shop: Shop) -> None:
+    """On the boards of its chip, in turns with the base; a base that did not build is told."""
+    leg = Leg("esp-emu-esp32c6", "emulator", "quick", "esp32c6")
+    words = ["run", "--suite", "quick", "--target", "emulated-esp32c6"]
+    words += ["--firmware", str(shop.bundle / "head")]
+    assert shop.of(of_a_team("", leg)).command(leg) == [*words, "--wait", "600"]
+    failure = str(shop.bundle / "base-failure.json")
+    assert shop.of(of_a_team(BASE, leg)).command(leg)[len(words) : -2] == ["--no-base-because", failure]
+    (shop.bundle / "base").mkdir(parents=True)
+    assert shop.of(of_a_team(BASE, leg)).command(leg)[len(words) : -2] == [
+        "--base",
+        str(shop.bundle / "base"),
+    ]
+
+
+def test_a_pinned_emulator_is_installed_where_it_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the project's own file; what does not install ends the job with its status."""
+    leg = Leg("esp-emu-esp32c6", "emulator", "quick", "esp32c6")
+    (tmp_path / "node" / "hil").mkdir(parents=True)
+    (tmp_path / "node" / "hil.toml").write_text("")
+    pinned = tmp_path / "node" / "hil" / "esp-emu.sha256"
+    pinned.write_text(f"{'0' * 64}  esp-emu-0.45.0-{os.uname().machine}-unknown-linux-gnu.tar.gz\n")
+    write_plan(of_a_team("", leg), tmp_path / "plan.json")
+    curl, became = tmp_path / "bin" / "curl", list[object]()
+    curl.parent.mkdir()
+    curl.write_text("#!/bin/sh\nexit 22\n")
+    curl.chmod(0o755)
+    monkeypatch.setattr(os, "execvpe", lambda *words: became.append(words))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HIL_CI", ".")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", f"{curl.parent}:/usr/bin:/bin")
+    assert run_command(["ci", "measure", leg.name]) == 22
+    assert not became
+    emulator = curl.with_name("esp-emu")
+    emulator.write_text("#!/bin/sh\necho esp-emu 0.45.0\n")
+    emulator.chmod(0o755)
+    assert run_command(["ci", "measure", leg.name]) == 0
+    assert became
+
+
 def test_results_are_where_the_project_has_them(tmp_path: Path) -> None:
     """Beside its hil.toml, which may lie above the folder that is measured."""
     (tmp_path / "app" / "main").mkdir(parents=True)

@@ -20,6 +20,7 @@ from ruamel.yaml import YAML
 from hil.ci.github_run import ARTEFACT, JOB_NAMES, VERDICT_JOB
 from hil.ci.github_run import CALLER as CALLED_BY
 from hil.ci.plan import EMULATED_JOB, MINUTES
+from hil.virtual.emulator.drivers import PINNED_FILE
 from tests.ci.act import DEADLINE_S, Project
 from tests.ci.ci_rig import CALLED, CALLER
 from tests.ci.github_server import State, serve
@@ -173,7 +174,9 @@ def test_a_newer_push_cancels_the_older_ones_jobs() -> None:
     A merge group has no number, so nothing cancels its jobs.
     """
     jobs = load(ROOT / MEASURE)["jobs"]
-    groups = {f"measure-{name}-": jobs[name]["concurrency"] for name in ("plan", "virtual", "build")}
+    groups = {
+        f"measure-{name}-": jobs[name]["concurrency"] for name in ("plan", "virtual", "build", "emulator")
+    }
     groups["leg-${{ inputs.leg }}-"] = rack_job()["concurrency"]
     for begins, concurrency in groups.items():
         assert concurrency["group"].startswith(begins)
@@ -193,6 +196,16 @@ def test_what_is_emulated_needs_no_board_and_no_right() -> None:
     assert "measure" in named["Count instructions and judge"]["run"]
 
 
+def test_an_emulator_is_kept_by_the_digest_that_the_project_pins() -> None:
+    """Another digest is another key. Its job has no container, no board and no right."""
+    job = load(ROOT / MEASURE)["jobs"]["emulator"]
+    assert (job["runs-on"], job["permissions"]) == ("ubuntu-24.04", {"contents": "read"})
+    assert not {"container", "environment"} & set(job)
+    (cache,) = [step["with"] for step in job["steps"] if "actions/cache@" in step.get("uses", "")]
+    assert f"hashFiles('project/**/hil/{PINNED_FILE}')" in cache["key"]
+    assert cache["path"] == "~/.local/bin/esp-emu"
+
+
 def test_each_attempt_deploys_its_own_report() -> None:
     """Artefacts of earlier attempts stay, and Pages refuses two of one name: their names differ."""
     jobs = load(ROOT / ".github/workflows/nightly.yml")["jobs"]
@@ -207,11 +220,11 @@ def test_each_attempt_deploys_its_own_report() -> None:
 def test_a_measurement_ends_before_its_job() -> None:
     """The plan gives both limits: 20 minutes are left to set up before, and to keep what was measured."""
     jobs = {**load(ROOT / MEASURE)["jobs"], "measure": rack_job()}
-    assert jobs["virtual"]["timeout-minutes"] == "${{ matrix.minutes }}"
+    assert {jobs[name]["timeout-minutes"] for name in ("virtual", "emulator")} == {"${{ matrix.minutes }}"}
     assert jobs["rack"]["with"]["minutes"] == "${{ matrix.minutes }}"
     assert jobs["measure"]["timeout-minutes"] == "${{ inputs.minutes }}"
     measures = [name for name, job in jobs.items() if "ci measure" in str(job.get("steps"))]
-    assert measures == ["virtual", "build", "measure"]
+    assert measures == ["virtual", "build", "emulator", "measure"]
     for name in measures:
         (step,) = [one for one in jobs[name]["steps"] if "ci measure" in one.get("run", "")]
         assert step["run"].startswith("exec ")  # so that a cancelled job's signal reaches it
@@ -474,6 +487,7 @@ PLAN = {
     "build": '["esp32", "esp32c3"]',
     "racks": '[{"leg": "rack-esp32"}]',
     "emulated": '["esp32c3"]',
+    "emulators": '[{"leg": "esp-emu-esp32c6"}]',
 }
 PULL_REQUEST = {"pull_request": {"number": 7, "head": {"sha": "c0ffee"}}}
 
@@ -484,10 +498,10 @@ PULL_REQUEST = {"pull_request": {"number": 7, "head": {"sha": "c0ffee"}}}
 def test_a_chip_that_does_not_build_keeps_no_other_rack_back(
     project: Project, fails: str, runs: bool
 ) -> None:
-    """After a failed build the racks run, each to find its bundle or not; without a plan none does."""
+    """After a failed build racks and emulators run, each to find its bundle or not; without a plan none does."""
     ran = run_empty(project, "measure.yml", "pull_request", PULL_REQUEST, {"plan": PLAN}, fails)
     assert ran["hil-verdict"]
-    assert ran["rack"] is ran["patience"] is runs
+    assert ran["rack"] is ran["emulator"] is ran["patience"] is runs
 
 
 @pytest.mark.slow
@@ -503,7 +517,7 @@ def test_another_base_is_measured_and_another_title_is_not(
 @pytest.mark.slow
 def test_where_nothing_is_measured_the_plan_says_the_verdict(project: Project) -> None:
     """Then no other job runs; where the plan fails, the verdict's does."""
-    nothing = {**PLAN, "nothing": "true", "virtual": "[]", "build": "[]", "racks": "[]"}
+    nothing = {**PLAN, "nothing": "true", "virtual": "[]", "build": "[]", "racks": "[]", "emulators": "[]"}
     ran = run_empty(project, "measure.yml", "pull_request", PULL_REQUEST, {"plan": nothing}, "")
     assert [job for job, well in ran.items() if well] == ["plan"]
 

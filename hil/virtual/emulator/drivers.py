@@ -15,6 +15,9 @@ DRIVERS: Mapping[str, Driver] = {driver.NAME: driver for driver in (qemu, esp_em
 COUNTING = qemu.ABILITIES.counting  # the chips that `hil cost` measures
 find_counting = qemu.find
 install_counting = qemu.install_command
+PINNED = esp_emu.NAME  # what a project pins by a digest, so that a workflow installs it
+PINNED_FILE = esp_emu.DIGESTS.name
+install_pinned, pinned_archive = esp_emu.install_command, esp_emu.pinned_archive
 
 
 def target_of(chip: str) -> str:

@@ -104,11 +104,20 @@ def find(chip_name: str) -> EspEmu:
     return EspEmu(Path(place).absolute(), version[1], chip_name)
 
 
-def install_command() -> str:
+def _platform() -> str:
+    return f"{os.uname().machine}-unknown-linux-gnu.tar.gz"
+
+
+def pinned_archive(digests: Path) -> str:
+    """Return the archive for this machine of which a project pins the digest, "" where it pins none."""
+    names = digests.read_text(encoding="utf-8").split() if digests.is_file() else []
+    return next((name for name in names if name.endswith(_platform()) and _ARCHIVE.match(name)), "")
+
+
+def install_command(digests: Path | None = None) -> str:
     """Return the command that installs it: an archive of its release, of the digest that the project pins."""
-    pinned = DIGESTS.read_text(encoding="utf-8").split() if DIGESTS.is_file() else []
-    platform = f"{os.uname().machine}-unknown-linux-gnu.tar.gz"
-    archive = next((name for name in pinned if name.endswith(platform)), "")
+    digests = digests or DIGESTS
+    archive, platform = pinned_archive(digests), _platform()
     found = _ARCHIVE.match(archive)
     if found is None:
         return (
@@ -117,7 +126,7 @@ def install_command() -> str:
         )
     return (
         f'cd "$(mktemp -d)" && curl -fLO {RELEASES}/download/v{found[1]}/{archive} && '
-        f"sha256sum --check --ignore-missing {shlex.quote(str(DIGESTS))} && tar -xzf {archive} && "
+        f"sha256sum --check --ignore-missing {shlex.quote(str(digests))} && tar -xzf {archive} && "
         f"install -D {archive.removesuffix('.tar.gz')}/{PROGRAM} ~/{_INSTALLED}"
     )
 
