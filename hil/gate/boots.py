@@ -144,7 +144,7 @@ def gather(pair: ComparedPair) -> list[BoardBoots]:
 
 
 def has_no_place(boards: Sequence[BoardBoots], scale: Scale) -> bool:
-    """Say whether a value has no logarithm: a metric round zero is on the wrong scale."""
+    """Return whether a value has no logarithm: a metric round zero is on the wrong scale."""
     return any(math.isnan(scale.position(value.value, value.quantum)) for value in known(boards))
 
 
@@ -183,7 +183,7 @@ def _why_not(
     boots: Sequence[OneBoot],
     left_out: Mapping[int, str],
 ) -> str:
-    """Say why a board does not count: a role has no boot there, or none that counts."""
+    """Explain why a board does not count: a role has no boot there, or none that counts."""
     for name, side, is_candidate in zip(
         ("candidate", pair.comparison.role), sides, (True, False), strict=True
     ):

@@ -118,7 +118,7 @@ class _Look:
 
 
 def _is_reached(pair: ComparedPair, look: tuple[int, int]) -> bool:
-    """Say whether a board has all boots of a look: the boot loop waits for all, so others have failed."""
+    """Return whether a board has all boots of a look: the boot loop waits for all, so others have failed."""
     most = [max(map(len, side.values()), default=0) for side in pair.boots.sides]
     return all(boots >= wanted for boots, wanted in zip(most, look, strict=True))
 
@@ -174,7 +174,7 @@ def _tested(look: _Look) -> Found:
 
 
 def _other_ruler(pair: ComparedPair) -> str:
-    """Say that the other was measured by other sources of agent and bench; "" where it was not."""
+    """Report that agent or bench sources differ between the two firmwares; "" if they are the same."""
     rulers = [
         {record.ruler_hash for records in side.values() for record in records} for side in pair.boots.sides
     ]
@@ -184,7 +184,7 @@ def _other_ruler(pair: ComparedPair) -> str:
 
 
 def _why_none(boards: Sequence[BoardBoots]) -> str:
-    """Say why no board counts, each reason once."""
+    """Explain why no board counts, each reason once."""
     reasons: dict[str, list[str]] = {}
     for board in boards:
         reasons.setdefault(board.note, []).append(board.board)
@@ -208,7 +208,7 @@ def _of_values(look: _Look) -> Found:
 
 
 def _now_and_then(boards: Sequence[Sequence[FittedBoot]], tolerance: float) -> str:
-    """Say that some boots of the candidate alone lie far off, "" where they do not.
+    """Report outlying boots that only the candidate has; "" if there are none.
 
     Far is beyond the mean of the other's boots on the board by _FAR_TOLERANCES, and by _FAR_DEVIATIONS of how
     the other's boots differ. Too few of them block at a strict alpha, and a person should look at them.
@@ -302,7 +302,7 @@ def _exact_values(
 
 
 def _is_of_timeouts(boards: Sequence[BoardBoots]) -> bool:
-    """Say whether too many boots fell among timeouts for their values alone to be compared.
+    """Return whether too many boots fell among timeouts for their values alone to be compared.
 
     One of four boots or more is a bad boot, which counts as far beyond the others.
     """

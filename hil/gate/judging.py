@@ -181,7 +181,7 @@ def find(pair: ComparedPair, family: Family) -> Found:
 
 
 def _ended(found: Found, pair: ComparedPair, entries: Sequence[Entry]) -> Found:
-    """Say what the journal knows: why the other has no boot, why an undecided comparison was left."""
+    """Return the journal's reasons: why the other has no boot, why an undecided comparison was stopped."""
     item = found.series
     if item.outcome == "no-baseline" and (why := why_not_compared(pair, entries)):
         return found._replace(series=replace(item, reason=why))
@@ -236,7 +236,7 @@ def family_of(entries: Sequence[Entry], thresholds: Mapping[str, Thresholds]) ->
 
 
 def discoveries(p_values: Sequence[float]) -> list[bool]:
-    """Say which p values are discoveries (Benjamini & Hochberg 1995): that share is false on average."""
+    """Return which p values are discoveries (Benjamini & Hochberg 1995): that share is false on average."""
     ordered = sorted(p_values)
     below = [p for rank, p in enumerate(ordered, start=1) if p <= FALSE_DISCOVERY_RATE * rank / len(ordered)]
     last = max(below, default=-1.0)

@@ -139,7 +139,7 @@ def _unless_hardly_heard(decision: Decision, verdict: SeriesVerdict, family: flo
 
 
 def _is_impossible(decision: Decision, estimate: Estimate) -> bool:
-    """Say whether a figure that may decide lies below zero, though its scale has nothing there."""
+    """Return whether a figure that may decide lies below zero, though its scale has nothing there."""
     if decision.limit and decision.limit.each:
         return False
     decides = decision.metric.blocking or decision.metric.compared or decision.limit is not None
@@ -147,7 +147,7 @@ def _is_impossible(decision: Decision, estimate: Estimate) -> bool:
 
 
 def _why_too_few(decision: Decision, estimate: Estimate, samples: int) -> str:
-    """Say why what was measured is too little to judge, or "".
+    """Explain why there are too few samples to judge, or return "".
 
     A failure where none is allowed is a fact, whatever else was void.
     """
@@ -161,12 +161,12 @@ def _why_too_few(decision: Decision, estimate: Estimate, samples: int) -> str:
 
 
 def _allows_none(decision: Decision) -> bool:
-    """Say whether no failure at all is allowed: then each is a fact, however few rows there are."""
+    """Return whether no failure at all is allowed: then each is a fact, however few rows there are."""
     return decision.metric.statistic == "ratio" and decision.limit is not None and decision.limit.value == 0
 
 
 def _stood_still(metric: Metric, estimate: Estimate, limit: Limit) -> bool:
-    """Say whether one stall alone leaves a mean below its limit without an upper bound."""
+    """Return whether one stall alone leaves a mean below its limit without an upper bound."""
     return (
         metric.statistic == "batch_mean"
         and estimate.samples >= FEWEST_ROWS
@@ -177,7 +177,7 @@ def _stood_still(metric: Metric, estimate: Estimate, limit: Limit) -> bool:
 
 
 def _why_not_combined(decision: Decision) -> str:
-    """Say in what the boots differ that must be the same, or ""."""
+    """Describe what differs between the boots but must be the same, or return ""."""
     facts = {name: [str(getattr(record, name)) for record in decision.records] for name in _SAME_IN_ALL_BOOTS}
     for name, found in {**facts, "air": [air_of(record) for record in decision.records]}.items():
         values = sorted(set(found))
@@ -310,7 +310,7 @@ def air_of(record: RunRecord) -> str:
 def why_advice(
     metric: Metric, records: Sequence[RunRecord], thresholds: Thresholds, facts: Mapping[str, Scalar]
 ) -> str:
-    """Say why a blocking metric does not block here; "" where it does."""
+    """Explain why a blocking metric does not block here; "" if it does."""
     ruled = _why_ruled_out(thresholds, facts)
     if not ruled and metric.statistic in _NEVER_BLOCKING and not (metric.exact or metric.is_metered):
         return f"advice: {metric.statistic} has no interval that one stall cannot move, so it does not block"
@@ -320,7 +320,7 @@ def why_advice(
 def why_muted(
     metric: Metric, records: Sequence[RunRecord], thresholds: Thresholds, facts: Mapping[str, Scalar]
 ) -> str:
-    """Say why what a board's boots say in a comparison does not block; "" where it does.
+    """Explain why a board's boots do not block in a comparison; "" if they do.
 
     Boots are compared with boots, so that a stall moves one value of many: a mean may block here.
     """
@@ -351,7 +351,7 @@ def _why_untimed(metric: Metric, records: Sequence[RunRecord], thresholds: Thres
 
 
 def why_no_limit(metric: Metric, record: RunRecord, thresholds: Thresholds) -> str:
-    """Say that there is no limit; where there is one for another air, for which."""
+    """Report that there is no limit; name the air that has a limit, if any."""
     facts = facts_of(metric, record)
     airs = {
         str(air)

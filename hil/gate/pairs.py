@@ -131,7 +131,7 @@ class ComparedPair:
 
     @property
     def why_advice(self) -> str:
-        """Say why it does not block; "" where it does. Boards that are muted by themselves do not count."""
+        """Explain why the pair does not block; "" if it does. Boards muted by themselves do not count."""
         if self.comparison.role == "reference":
             return "advice: a night beside the reference blocks nothing, hil changes tells of its steps"
         if self.rule is None:
@@ -173,7 +173,7 @@ def pairs_of(
 
 
 def may_block(comparison: Comparison, case: Case, metric: Metric, thresholds: Thresholds) -> bool:
-    """Say whether a rule may make the pair blocking, by what is known before anything is measured.
+    """Return whether a rule may make the pair blocking, by what is known before anything is measured.
 
     The air is not, so a rule for a certain air counts: what alpha is shared out among must not change.
     """
@@ -183,7 +183,7 @@ def may_block(comparison: Comparison, case: Case, metric: Metric, thresholds: Th
 
 
 def may_be_limited(comparison: Comparison, case: Case, metric: Metric, thresholds: Thresholds) -> bool:
-    """Say whether an absolute limit may block a series of these boards, known as in may_block()."""
+    """Return whether an absolute limit may block a series of these boards, known as in may_block()."""
     return metric.blocking and any(
         not limit.is_none and _is_possible(limit.where, comparison, case, metric)
         for limit in thresholds.limits

@@ -95,7 +95,7 @@ def without_test(
 
 
 def _slow_boots(series: ComparedSeries) -> str:
-    """Say which share of slow boots a pass of few boots excludes."""
+    """Describe the share of slow boots that a pass of few boots excludes."""
     boots = series.candidate_boots
     if boots >= ENOUGH_TO_PASS:
         return ""
@@ -105,7 +105,7 @@ def _slow_boots(series: ComparedSeries) -> str:
 def _why_undecided(
     pair: ComparedPair, series: ComparedSeries, boards: Sequence[BoardBoots], numbers: Numbers, reason: str
 ) -> str:
-    """Say why nothing is decided, and how many boots would: a board that is apart goes before all."""
+    """Explain why nothing is decided, and how many boots would decide it; an outlying board comes first."""
     seen = numbers.seen
     usable = [board.board for board in boards if board.counts]
     if seen.apart >= 0:

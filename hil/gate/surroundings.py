@@ -231,13 +231,13 @@ def _usual(side: Sequence[tuple[int, str]]) -> str:
 
 
 def hears_its_access_point(record: RunRecord) -> bool:
-    """Say whether a boot had a link to speak of; where it says nothing of it, it had."""
+    """Return whether a boot had a link to speak of; where it says nothing of it, it had."""
     rssi_dbm = number(record, "device", "rssi_dbm")
     return rssi_dbm is None or rssi_dbm >= WEAKEST_RSSI_DBM
 
 
 def too_weak(records: Sequence[RunRecord]) -> str:
-    """Say that a boot had hardly a link, so that what it measured is the room's; "" where none had."""
+    """Report boots with hardly a link, which measured the room; "" if there are none."""
     weak = [record for record in records if not hears_its_access_point(record)]
     if not weak:
         return ""

@@ -81,7 +81,7 @@ def _part(metric: Metric, hits: int, trials: int) -> BootValue | None:
 
 
 def _all_failed(metric: Metric, values: list[float]) -> bool:
-    """Say whether the rows that an average is of, all or the slowest 5 %, were all not done."""
+    """Return whether the rows that an average is of, all or the slowest 5 %, were all not done."""
     size = stats.tail_size(len(values)) if metric.statistic == "tail5" else len(values)
     return all(math.isinf(value) for value in sorted(values)[-size:])
 

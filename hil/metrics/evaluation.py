@@ -178,6 +178,6 @@ def _bounds_of_extreme(metric: Metric, value: float) -> stats.Interval:
 
 
 def _tail_failed(statistic: str, values: Sequence[float]) -> bool:
-    """Say whether a row that was not done entered the mean, or the slowest 5 %."""
+    """Return whether a row that was not done entered the mean, or the slowest 5 %."""
     counted = sorted(values)[-stats.tail_size(len(values)) :] if statistic == "tail5" else values
     return any(math.isinf(value) for value in counted)

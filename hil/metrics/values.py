@@ -121,7 +121,7 @@ def _device_figure(metric: Metric, record: RunRecord, key: str) -> int:
 
 
 def can_be_read(metric: Metric, record: RunRecord) -> bool:
-    """Say whether a record has all that a metric is computed from, as a bench of another commit need not."""
+    """Return whether a record has all columns of a metric; the bench of another commit may lack some."""
     outcome = metric.outcome
     names = [term.column for term in metric.terms if not term.is_metered]
     names += [*metric.rows, *filter(None, (metric.per, metric.weight))]
@@ -170,7 +170,7 @@ def _sums(metric: Metric, record: RunRecord) -> Sequence[int]:
 
 
 def failed_rows(metric: Metric, record: RunRecord) -> list[bool]:
-    """Say of each measured row of the record whether it was not done."""
+    """Return for each measured row of the record whether it was not done."""
     if metric.outcome is None:
         return [False] * record.measured_rows
     ok = metric.outcome.ok

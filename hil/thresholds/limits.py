@@ -113,7 +113,7 @@ WARNED_DAYS = 60
 
 
 def aging(limits: Sequence[Limit], today: datetime.date | None = None) -> str:
-    """Say which limits are to be looked at again within WARNED_DAYS, or were; "" where none is.
+    """List the limits to be reviewed within WARNED_DAYS, or overdue; "" if there are none.
 
     It is a reminder: a limit counts whatever its age.
     """

@@ -49,7 +49,7 @@ def _read_compare_rule(node: Node, where: Where, metric: Metric, policy: Policy)
 
 
 def _says_shares(node: Node) -> bool:
-    """Say whether a rule's values are shares: its keys end with percent, ratio or the like."""
+    """Return whether a rule's values are shares: its keys end with percent, ratio or the like."""
     units = (match[2] for key in node.keys if (match := _VALUE_KEY.fullmatch(key)))
     shares = {unit.name for unit in UNITS if unit.dimension == "ratio"}
     return any(unit in shares for unit in units)
@@ -221,7 +221,7 @@ def check_value(node: Node, key: str, parameter: Parameter, value: Scalar) -> Sc
 
 
 def _can_be_broken(metric: Metric, bound: Literal["max", "min"], value: float) -> bool:
-    """Say whether a figure may lie beyond a limit: no share exceeds 1, only ``identity`` goes below 0."""
+    """Return whether a figure may lie beyond a limit: no share exceeds 1, only ``identity`` goes below 0."""
     if bound == "max":
         return metric.statistic not in _SHARES or value < convert(1.0, find_unit("ratio"), metric.unit)
     return metric.scale == "identity" or value > 0.0

@@ -498,7 +498,7 @@ PULL_REQUEST = {"pull_request": {"number": 7, "head": {"sha": "c0ffee"}}}
 def test_a_chip_that_does_not_build_keeps_no_other_rack_back(
     project: Project, fails: str, runs: bool
 ) -> None:
-    """After a failed build racks and emulators run, each to find its bundle or not; without a plan none does."""
+    """After a failed build racks and emulators run, and find a bundle or not; without a plan none runs."""
     ran = run_empty(project, "measure.yml", "pull_request", PULL_REQUEST, {"plan": PLAN}, fails)
     assert ran["hil-verdict"]
     assert ran["rack"] is ran["emulator"] is ran["patience"] is runs

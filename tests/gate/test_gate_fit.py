@@ -27,7 +27,7 @@ def passes(found: Sequence[Decision]) -> float:
 
 
 def at_most(found: Sequence[Decision], alpha: float) -> bool:
-    """Say whether no more is regressed than chance allows at this alpha."""
+    """Return whether no more is regressed than chance allows at this alpha."""
     worse = sum(one.state == "regressed" for one in found)
     return bool(worse <= scipy.stats.binom.ppf(0.9999, len(found), alpha))
 

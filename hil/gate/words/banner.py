@@ -104,6 +104,6 @@ def title_without_verdict(exit_code: ExitCode, owner: str) -> str:
 
 
 def _is_there(outcome: str, verdict: Verdict) -> bool:
-    """Say whether a figure that can fail the run came to this."""
+    """Return whether a figure that can fail the run came to this."""
     judged: list[SeriesVerdict | ComparedSeries] = [*verdict.series, *verdict.compared]
     return any(item.blocking and item.outcome == outcome for item in judged)

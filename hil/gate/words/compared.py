@@ -99,7 +99,7 @@ def open_ones(compared: Compared) -> list[str]:
 
 
 def warnings(compared: Compared) -> list[str]:
-    """Say what a person should know although it does not change the exit code."""
+    """List what a reader should know although it does not change the exit code."""
     lacking = missing_base(compared)
     missing = [f"nothing was compared: {lacking.reason}."] if lacking else []
     found = [
@@ -112,7 +112,7 @@ def warnings(compared: Compared) -> list[str]:
 
 
 def _by_reason(words: str, items: Sequence[ComparedSeries]) -> list[str]:
-    """Say each reason once, whatever number of metrics it holds for."""
+    """List each reason once, however many metrics it holds for."""
     reasons: dict[str, list[str]] = {}
     for item in items:
         reasons.setdefault(item.reason, []).append(place(item))

@@ -41,7 +41,7 @@ def told(item: ComparedSeries) -> str:
 
 
 def is_exact(item: ComparedSeries) -> bool:
-    """Say whether the figures are facts, the same in each boot of an image, so that there is no interval."""
+    """Return whether the values are exact: the same in each boot of an image, without an interval."""
     counted = not item.relative and find_unit(item.unit).dimension != "ratio"
     return counted and item.low is not None and item.low == item.high
 
@@ -123,7 +123,7 @@ def _excluded(item: ComparedSeries) -> str:
 
 
 def passes_by_bound(item: ComparedSeries) -> bool:
-    """Say whether a pass excludes the tolerance; else it shows no sign of a change, and how little it saw."""
+    """Return whether a pass excludes the tolerance; otherwise it only shows no sign of a change."""
     if item.pass_bound is None or item.tolerance is None:
         return True
     return (item.pass_bound if item.direction == "lower" else -item.pass_bound) <= item.tolerance
@@ -136,7 +136,7 @@ def _signed(item: ComparedSeries, value: float) -> str:
 
 
 def _excludes_tolerance(item: ComparedSeries) -> bool:
-    """Say whether the interval excludes a change as large as the tolerance; it has regressed all the same."""
+    """Return whether the interval of a regression excludes a change as large as the tolerance."""
     worst = item.high if item.direction == "lower" else None if item.low is None else -item.low
     return worst is not None and item.tolerance is not None and worst < item.tolerance
 

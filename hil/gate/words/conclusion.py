@@ -64,7 +64,7 @@ def _benches(undecided: UndecidedLimits, series: Sequence[SeriesVerdict]) -> set
 
 
 def _nothing_measured(series: Sequence[SeriesVerdict], compared: Compared) -> bool:
-    """Say whether there is no sample, though there was something to measure: images that differ."""
+    """Return whether there is no sample, though there was something to measure: images that differ."""
     return not any(item.samples for item in series) and not compared.nothing_to_measure
 
 
@@ -109,7 +109,7 @@ def _sentence(
     missing: Sequence[NotRun],
     compared: Compared,
 ) -> str:
-    """Say first what decided the exit code, then what else went wrong."""
+    """Describe first what decided the exit code, then what else went wrong."""
     broken = sum(_blocks(item, "regressed") for item in series)
     decisive = [fault for fault in faults if fault.exit_code == exit_code]
     parts = ["nothing was measured"] if _nothing_measured(series, compared) else []
@@ -148,7 +148,7 @@ def _times_limit(item: SeriesVerdict) -> float:
 
 
 def _missing_sentence(series: Sequence[SeriesVerdict], missing: Sequence[NotRun]) -> str:
-    """Tell cases of which there is nothing from those that lack some of their boots."""
+    """Separate cases without any boot from cases that lack some of their boots."""
     measured = {(item.board, item.case_id) for item in series if item.samples}
     partly = sum((item.board, item.case_id) in measured for item in missing)
     counts = ((len(missing) - partly, "not measured"), (partly, "not measured in every boot"))
@@ -202,7 +202,7 @@ def _counted_limits(series: Sequence[SeriesVerdict]) -> int:
 
 
 def _warnings(series: Sequence[SeriesVerdict], compared: Compared) -> list[str]:
-    """Say what a person should know although it does not change the exit code, and that no figure says."""
+    """List what a reader should know although it changes neither the exit code nor a metric."""
     warnings = [*_void_warning(series), *_real_time_warning(series)]
     if unlimited := _unlimited(series, compared):
         names = named(_worst_of(unlimited))
@@ -226,7 +226,7 @@ def _valued(item: SeriesVerdict) -> str:
 
 
 def _handed_over(not_run: Sequence[NotRun]) -> list[str]:
-    """Say which boards measured what another one could not."""
+    """Name the boards that measured what another board could not."""
     takers: dict[str, Counter[str]] = {}
     for item in not_run:
         if item.cause == "handed-over":
@@ -241,7 +241,7 @@ def _handed_over(not_run: Sequence[NotRun]) -> list[str]:
 
 
 def _void_warning(series: Sequence[SeriesVerdict]) -> list[str]:
-    """Say how many rows were void; the metrics of a case have its rows in common."""
+    """Report how many rows were void; the metrics of a case share its rows."""
     cases: dict[tuple[str, str], SeriesVerdict] = {}
     for item in series:
         key = (item.board, item.case_id)
@@ -256,7 +256,7 @@ def _void_warning(series: Sequence[SeriesVerdict]) -> list[str]:
 
 
 def _real_time_warning(series: Sequence[SeriesVerdict]) -> list[str]:
-    """Say how many limits decide nothing because the host permits no priority: a pass says less."""
+    """Report how many limits decide nothing because the host permits no priority: a pass proves less."""
     why = f"advice: {sentences.NO_REAL_TIME}"
     advice = [item for item in series if item.limit is not None and item.reason.startswith(why)]
     if not advice:

@@ -112,7 +112,7 @@ def why_ended(pair: ComparedPair, entries: Sequence[Entry], item: ComparedSeries
 
 
 def why_not_compared(pair: ComparedPair, entries: Sequence[Entry]) -> str:
-    """Say why the other has no boot of a case, as the boot loop wrote it down; "" where it did not."""
+    """Return why the other has no boot of a case, as the boot loop recorded it; "" if it did not."""
     said = sorted(
         entry.reason.removeprefix(NOT_COMPARED).rstrip(".")
         for entry in entries
