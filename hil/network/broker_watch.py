@@ -302,7 +302,7 @@ class _Watching:
             time.sleep(_INTERVAL_S)
 
     def _tell_silence(self, began_ns: int) -> bool:
-        """Say that an answer is missing, where it is for long enough; True once it was said."""
+        """Report an answer that is missing for long enough; return True once it is reported."""
         if time.monotonic_ns() - began_ns - self._late_ns < LATE_S * _NS:
             return False
         print(f"silent {began_ns} -\n", end="", flush=True)  # one write: two threads print

@@ -71,7 +71,7 @@ class Standstill:
 
 
 def is_kept(pid: int | None) -> bool:
-    """Say whether a program is kept from running now; of one that is not seen from here, no."""
+    """Return whether a program is kept from running now; of one that is not seen from here, no."""
     try:
         return proc_stat(pid)[0] in _KEPT
     except OSError:

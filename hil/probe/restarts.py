@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tell by its console lines that a product began again, where the ROM's line is not seen.
+"""Detect a product's restart by its console lines, if the ROM's line was not read.
 
 The ROM prints at 115200 baud whatever the console's rate is, and an eFuse silences it. What is left are the
 lines of the second-stage bootloader and of ESP-IDF's start-up, the product's ready line, and the time in its

@@ -116,7 +116,7 @@ def of_probes(suite: str, benches: Mapping[str, Thresholds], probes: Set[str]) -
 
 
 def _other_suites(benches: Mapping[str, Thresholds], probes: Set[str]) -> str:
-    """Say which suites compare something of the project."""
+    """Name the suites that compare a part of the project."""
     if not probes:
         return "write a probe: docs/start/measure-a-product.md."
     found: dict[str, list[str]] = {}
@@ -179,7 +179,7 @@ def _publish(
 
 
 def _warn_of_untracked(project: Project, say: Say) -> None:
-    """Say that what the working tree is built with is nowhere in git."""
+    """Report that the working tree is built from files that are not in git."""
     own = project.firmware / "sdkconfig"
     if own.is_file() and try_git(project.firmware, "ls-files", "--error-unmatch", "sdkconfig").returncode:
         say(

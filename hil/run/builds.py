@@ -48,7 +48,7 @@ def find_builds(firmware: Path | None, images: Iterable[Image], say: Say) -> Map
 
 
 def holds(firmware: Path, image: Image) -> bool:
-    """Say whether a bundle or a build is meant for an image: a bundle names it, a build has the agent or not.
+    """Return whether a bundle or build is for an image: a bundle names it, a build has the agent or not.
 
     A bundle that names none of a kind is asked for it all the same, and says what it holds.
     """
@@ -68,7 +68,7 @@ def image_in(firmware: Path, target: str) -> Image:
 
 
 def has_agent(build_dir: Path) -> bool:
-    """Say whether a build holds hil's agent, which answers at the console.
+    """Return whether a build holds hil's agent, which answers at the console.
 
     Raises ConfigError: no build, or a damaged one, of which it cannot be said.
     """

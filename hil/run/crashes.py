@@ -55,7 +55,7 @@ class Crashes:
         return decode_kept_dump(self.board, self.build_dir, console_log=self.console_log, log=self.log)
 
     def _add(self, error: FirmwareError, kept: Decoded | None) -> None:
-        """Tell of a core dump: the functions where the console named none, and where to read on."""
+        """Report a core dump: the functions if the console named none, and where to read on."""
         if kept is None:
             return
         if kept.where and kept.where.partition(" < ")[0] not in error.sentence:

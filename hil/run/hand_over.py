@@ -109,7 +109,7 @@ class HandOver:
         return lost + [_final(lot) for lot in alone]
 
     def end(self, board: str) -> None:
-        """Say that a board takes nothing over any more, whatever became of it."""
+        """Exclude a board from taking cases over, for whatever reason."""
         self._dispatcher.drop(board, [])
 
     def _left(self, board: str, why: str, stays: str) -> Iterator[tuple[Lot, frozenset[str]]]:

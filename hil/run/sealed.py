@@ -107,7 +107,7 @@ def _scratch(build_dir: Path, flash: bytes) -> tuple[int, int]:
 
 
 def knows_sealed_runs(build_dir: Path) -> bool:
-    """Say whether an app looks for a script: it can say that one is damaged. Raises ConfigError."""
+    """Return whether an app looks for a script: it can say that one is damaged. Raises ConfigError."""
     return _COMPLAINT in read_at_most(app_image(build_dir), IMAGE_MOST_BYTES)
 
 

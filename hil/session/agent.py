@@ -138,7 +138,7 @@ class AgentSession:
         return reply
 
     def provision(self, values: Mapping[str, str | bytes | int]) -> None:
-        """Tell the board credentials, the time, broker and peer. Secrets are masked in log and errors.
+        """Send the board credentials, the time, broker and peer. Secrets are masked in log and errors.
 
         A field of _LATER_FIELDS that the board's firmware does not know yet is left out.
 

@@ -184,7 +184,7 @@ class Lines:
         return line
 
     def _is_dump(self, line: str) -> bool:
-        """Say whether a line is memory, which no log takes: what is secret in it cannot be masked."""
+        """Return whether a line is memory, which no log takes: what is secret in it cannot be masked."""
         if self._dumped >= 0 and is_dump_line(line):
             self._dumped += 1
             return True
@@ -195,7 +195,7 @@ class Lines:
 
 
 def is_dump_line(line: str) -> bool:
-    """Say whether a line between a core dump's begin and end is of the dump itself: base64."""
+    """Return whether a line between a core dump's begin and end is of the dump itself: base64."""
     return _BASE64.fullmatch(line.strip()) is not None
 
 

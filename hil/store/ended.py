@@ -72,7 +72,7 @@ def unknown(sentence: str, next_step: str = "") -> Ended:
 
 
 def begin(out: Path, command: str) -> None:
-    """Say for now that ``command`` was killed, which is so where nothing takes the place of that."""
+    """Record that ``command`` was killed; this stands unless a later record replaces it."""
     with suppress(OSError):
         out.mkdir(parents=True, exist_ok=True)
     leave(

@@ -155,7 +155,7 @@ def planned_boots(info: RunInfo) -> dict[tuple[str, str], int]:
 
 
 def is_unchanged(info: RunInfo) -> bool:
-    """Say whether a run compared its firmware with itself, to see how the gate judges what nobody changed."""
+    """Return whether a run compared its firmware with itself, to see how the gate judges no change."""
     return info.compared is not None and info.compared.unchanged
 
 

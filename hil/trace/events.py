@@ -66,7 +66,7 @@ class SharedObject:
 
     @property
     def has_owner(self) -> bool:
-        """Say whether who took it last holds it until it is given."""
+        """Return whether who took it last holds it until it is given."""
         return self.kind in ("mutex", "recursive", "binary")
 
     @property

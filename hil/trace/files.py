@@ -72,7 +72,7 @@ def timeline_file(board: str, boot_index: int, number: int) -> Path:
 
 
 def is_traced(series: Series) -> bool:
-    """Say whether the board still has a trace of this case to send."""
+    """Return whether the board still has a trace of this case to send."""
     count = series.device.get("trace_events_count", 0)
     return isinstance(count, int) and count > 0
 

@@ -50,7 +50,7 @@ class LockWait:
 
     @property
     def is_inversion(self) -> bool:
-        """Say whether tasks between the two cost more than hooks do."""
+        """Return whether tasks between the two cost more than hooks do."""
         return self.total_kept_us >= SHORTEST_US
 
 

@@ -111,7 +111,7 @@ def _realtime() -> Finding:
 
 
 def can_take_fifo() -> bool:
-    """Say whether programs of this process may have real-time priority."""
+    """Return whether programs of this process may have real-time priority."""
     try:
         done = subprocess.run(
             ["chrt", "--fifo", "1", "true"], capture_output=True, timeout=PROBE_TIMEOUT_S, check=False

@@ -113,7 +113,7 @@ def read_holder(paths: RackPaths) -> RackHolder | None:
 
 
 def is_held(paths: RackPaths) -> bool:
-    """Say whether a rack lives in this folder."""
+    """Return whether a rack lives in this folder."""
     if not paths.lock.exists():
         return False
     with paths.lock.open("a") as lock:

@@ -36,7 +36,7 @@ PRIORITY = 61  # above the air (60), which is above every board
 
 
 def line_arrives(fd: int, *, timeout_s: float) -> bool:
-    """Say whether a line comes out of a pipe in time."""
+    """Return whether a line comes out of a pipe in time."""
     with selectors.DefaultSelector() as selector:
         selector.register(fd, selectors.EVENT_READ)
         return bool(selector.select(timeout_s)) and os.read(fd, 64).endswith(b"\n")

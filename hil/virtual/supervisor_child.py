@@ -99,7 +99,7 @@ def _require_program(program: str, env: Mapping[str, str], cwd: str | None) -> N
 
 
 def send_pid(connection: socket.socket, pid: int) -> None:
-    """Tell the client the pid: as credentials, which the kernel translates into the client's namespace."""
+    """Send the client the pid as credentials, which the kernel translates into the client's namespace."""
     credentials = struct.pack("iII", pid, os.getuid(), os.getgid())
     ancillary = [(socket.SOL_SOCKET, socket.SCM_CREDENTIALS, credentials)]
     connection.sendmsg([b'{"started": true}'], ancillary)

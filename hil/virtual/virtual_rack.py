@@ -281,7 +281,7 @@ class VirtualRack:
             raise RigError(f"The virtual rack {self.name!r} has no board {board_id!r}; boards: {known}.")
 
     def _cause(self) -> str:
-        """Say which part died, "" where all are well."""
+        """Name the part that died; "" if all run."""
         try:
             dead = self.state()["dead"]
         except (OSError, EOFError, ValueError):

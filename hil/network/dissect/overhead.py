@@ -211,13 +211,13 @@ class _Ends:
         self._owners = [owner for _, _, owner in known]
 
     def owner(self, acknowledged: int | None) -> str:
-        """Return whose the last segment is up to there; a duplicate ACK (None) counts as the messages'."""
+        """Return the owner of the last segment up to this ACK; a duplicate ACK (None) is the messages'."""
         reached = bisect_right(self._ends, acknowledged) if acknowledged is not None else 0
         return self._owners[reached - 1] if reached else _MESSAGES
 
 
 def _owners(sent: Sequence[SentSegment]) -> dict[int, str]:
-    """Say what each segment is for, by its number: data in which no packet ends is for the next that does."""
+    """Return each segment's owner by its number; data without a packet's end counts for the next packet."""
     owners: dict[int, str] = {}
     following = "undissected"
     for one in reversed(sent):

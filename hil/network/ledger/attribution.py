@@ -139,7 +139,7 @@ def _owner(one: Handed, passed: LossPoint | None, sightings: Mapping[LossPoint, 
 
 
 def _is_missing(one: Handed, point: LossPoint, sightings: Mapping[LossPoint, Sighting]) -> bool:
-    """Say whether a message that no one saw at a point is thereby proven to be missing there."""
+    """Return whether a message that no one saw at a point is thereby proven to be missing there."""
     if point is LossPoint.DEVICE_CALL:
         return one.refused
     if point is LossPoint.DEVICE_TCP:

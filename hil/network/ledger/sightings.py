@@ -72,7 +72,7 @@ def sighting_of(
 
 
 def has_holes(segments: Iterable[MqttSegment]) -> bool:
-    """Say whether bytes of a connection were seen behind others that never were, in one direction each."""
+    """Return whether bytes of a connection were seen behind others that never were, in one direction each."""
     streams: defaultdict[tuple[int, str, int], list[MqttSegment]] = defaultdict(list)
     for segment in segments:
         if segment.payload_bytes or segment.syn:

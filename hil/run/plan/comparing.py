@@ -91,7 +91,7 @@ def limited_alone(
 def may_anything_block(
     comparison: Comparison, cases: Sequence[Case], thresholds: Mapping[str, Thresholds]
 ) -> bool:
-    """Say whether a rule under ``compare:`` is for some case of the comparison."""
+    """Return whether a rule under ``compare:`` is for some case of the comparison."""
     return any(True for _ in _blocking(comparison, cases, thresholds))
 
 

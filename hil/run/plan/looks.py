@@ -71,7 +71,7 @@ def plan_looks(pace: BootPace, *, max_boots: int, budget_s: float) -> Looks:
 
 
 def describe(looks: Looks, pace: BootPace, budget_s: float) -> str:
-    """Say when a comparison is judged, and when about it ends where nothing is decided before."""
+    """Describe when a comparison is judged, and when it ends if nothing is decided earlier."""
     boots = [f"{candidate} + {other}" for candidate, other in looks]
     after = f"{', '.join(boots[:-1])} and {boots[-1]}" if boots[:-1] else boots[-1]
     return (
@@ -95,7 +95,7 @@ def boots_of(looks: Looks) -> tuple[int, ...]:
 
 
 def lying(looks: Looks) -> tuple[tuple[bool, ...], ...]:
-    """Say of each boot of each look whether the builds lie in each other's slots of the first boot.
+    """Return for each boot of each look whether the builds have swapped their slots of the first boot.
 
     Both ways have about as many boots after the last look, and some after each look but the first of several,
     so that a slot is told from a build. A look swaps them once at most, and where that is worth its time:

@@ -112,7 +112,7 @@ class Dispatcher:
             check()
 
     def done(self, board: str) -> None:
-        """Say that a board is through with what it was given."""
+        """Record that a board has finished its cases."""
         with self._changed:
             self._end(board)
 

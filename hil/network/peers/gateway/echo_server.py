@@ -112,7 +112,7 @@ class EchoHandler(BaseHTTPRequestHandler):
         return (time.monotonic_ns() - self.began_ns) // 1000
 
     def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002 (the parent's name)
-        """Say nothing of what went well: the lines do."""
+        """Log no successful requests: the lines hold them."""
 
     def log_error(self, format: str, *arguments: Any) -> None:  # noqa: A002 (the parent's name)
         print(f"{self.client_address[0]}: {format % arguments}", file=sys.stderr, flush=True)

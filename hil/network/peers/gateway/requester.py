@@ -109,7 +109,7 @@ def _serve(requester: Requester, phase: int) -> None:
 
 
 def _tell_phase(requester: Requester, plan: RequesterPlan, phase: int) -> None:
-    """Tell the board that a phase begins; it drops its connections where ``reconnect`` says so."""
+    """Announce a phase to the board; it drops its connections if ``reconnect`` is set."""
     try:
         requester.connection.publish_acknowledged(plan.topics.control, f'{{"phase":{phase}}}')
     except LinkLostError:

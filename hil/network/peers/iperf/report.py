@@ -108,7 +108,7 @@ def _with_out_of_order(span: Span, count: int) -> Span:
 
 
 def _split(spans: Sequence[Span], interval_s: float) -> tuple[tuple[Span, ...], Span | None]:
-    """Tell intervals from the whole test, which comes last and begins at 0 again (or is the only line)."""
+    """Separate intervals from the whole test, which comes last and begins at 0 (or is the only line)."""
     if not spans:
         return (), None
     last = spans[-1]

@@ -132,7 +132,7 @@ def bursts_of(loss_ppm: int) -> dict[str, Number]:
 
 
 def description_of(change: AirChange, profile: AirProfile | None, where: str) -> str:
-    """Say which hops are impaired, by what and where."""
+    """Describe which hops are impaired, by what and where."""
     found = [f"both directions as the air {profile.name}"] if profile else []
     pattern = f"loss in bursts of {BURST_FRAMES} frames on average" if change.bursts else "independent loss"
     if change.delay_us is not None:
