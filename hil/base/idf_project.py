@@ -53,7 +53,7 @@ class CMakeProject:
 
 
 def is_idf_project(folder: Path) -> bool:
-    """Say whether a folder's CMakeLists.txt names ESP-IDF's project.cmake."""
+    """Return whether a folder's CMakeLists.txt names ESP-IDF's project.cmake."""
     try:
         return bool(_IS_IDF.search((folder / "CMakeLists.txt").read_text(encoding="utf-8", errors="replace")))
     except OSError:

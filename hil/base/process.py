@@ -85,7 +85,7 @@ def output_of(argv: Sequence[str], timeout_s: float) -> str:
 
 
 def how_ended(code: int) -> str:
-    """Say how a program ended, by its returncode."""
+    """Describe how a program ended, from its returncode."""
     return f"was killed by signal {-code}" if code < 0 else f"ended with status {code}"
 
 

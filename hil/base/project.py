@@ -84,7 +84,7 @@ def check_product(name: str, where: str) -> str:
 
 
 def product_of(project: Project) -> str:
-    """Return whose figures a project's are: what hil.toml says, else the name that its CMakeLists.txt has.
+    """Return the product of a project: the name in hil.toml, else the name in its CMakeLists.txt.
 
     Of that, what no name may hold becomes a -: ``Sensor_Node`` is sensor-node. Raises ConfigError where
     nothing is left of it, and as read_cmake() does.

@@ -18,7 +18,7 @@ class SchemaError(ValueError):
 
 
 def is_newer(found: object, known: int) -> bool:
-    """Say whether a format's version is one that only a newer hil knows."""
+    """Return whether a format's version is one that only a newer hil knows."""
     return type(found) is int and found > known
 
 

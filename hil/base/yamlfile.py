@@ -80,7 +80,7 @@ class Node:
         return tuple(self._values)
 
     def is_section(self, key: str) -> bool:
-        """Say whether ``key`` is there and holds a mapping; looking does not count as asking."""
+        """Return whether ``key`` is there and holds a mapping; looking does not count as asking."""
         return key in self._values and isinstance(self._values[key].node, MappingNode)
 
     def where(self, key: str = "") -> str:

@@ -22,6 +22,6 @@ def test_throughput(measure: Measure) -> None:
 
 
 def _outlasts_its_rows(samples: Samples) -> bool:
-    """Say whether it took a whole interval more than there are rows: the plan's duration has no more."""
+    """Return whether it took a whole interval more than there are rows: the plan's duration has no more."""
     rows_us = sum(samples.column("interval_us"))
     return samples.fact("whole_us") >= rows_us + samples.column("interval_us")[-1]

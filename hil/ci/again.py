@@ -148,7 +148,7 @@ def _not_as_planned(info: RunInfo, leg: Leg, plan: CiPlan, entries: Sequence[Ent
 
 
 def _is_to_compare(leg: Leg, plan: CiPlan) -> bool:
-    """Say whether a leg must compare: elsewhere the same bytes are measured against the limits alone."""
+    """Return whether a leg must compare: elsewhere the same bytes are measured against the limits alone."""
     if not plan.base or plan.trigger != "pr":
         return False
     return leg.compares_virtually or (leg.job in ("rack", EMULATED_JOB) and plan.may_leave_out)

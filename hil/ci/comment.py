@@ -76,7 +76,7 @@ def comment(github: GitHub, run_id: int, *, head: str = "") -> tuple[str, ...]:
 
 
 def _is_quiet(facts: Mapping[str, Any]) -> bool:
-    """Say whether nothing had to be measured, which the check says too: that is nobody's news."""
+    """Return whether nothing had to be measured, which the check says too: that is nobody's news."""
     measured = [leg for leg in facts["legs"] if not leg["reason"]]
     return facts["conclusion"] == "success" and not measured and not facts["loosened"]
 

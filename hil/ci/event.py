@@ -157,7 +157,7 @@ def changed_files(repository: Path, base: str, head: str) -> tuple[str, ...]:
 
 
 def kind_of(path: str) -> Kind:
-    """Tell what a path belongs to; what is not known is harness, so that it is measured."""
+    """Return what a path belongs to; an unknown path is harness, so that it is measured."""
     parts = PurePosixPath(path).parts
     if parts[0] == "docs" or (len(parts) == 1 and path.endswith(".md")) or path == "LICENSE":
         return "documentation"

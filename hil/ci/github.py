@@ -178,7 +178,7 @@ def _too_large(what: str, most_bytes: int) -> TooLarge:
 
 
 def _is_safe(address: str) -> bool:
-    """Say whether what is sent to an address is read by nobody else."""
+    """Return whether what is sent to an address is read by nobody else."""
     parts = urlsplit(address)
     return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
 

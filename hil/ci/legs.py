@@ -267,7 +267,7 @@ def _of_run(run: JudgedRun, leg: Leg) -> LegResult:
 
 
 def _only_comparisons_regressed(verdict: Verdict) -> bool:
-    """Say whether nothing is wrong but that comparisons regressed: no limit, no fault, nothing missing."""
+    """Return whether nothing is wrong but that comparisons regressed: no limit, no fault, nothing missing."""
     blocking = [item for item in verdict.compared if item.blocking]
     missing = any(item.expected for item in verdict.not_run)
     missing |= any(item.outcome == "undecided" and not item.candidate_boots for item in blocking)
@@ -303,7 +303,7 @@ _NO_BUNDLE = "its firmware is of no bundle, so nothing tells which commit it is"
 
 
 def _not_the_head(firmware: ImageInfo, plan: CiPlan) -> str:
-    """Return of which other sources an image of a run is, "" where it is of the plan's head."""
+    """Describe the sources of a run's image; "" if they are the plan's head."""
     built = firmware.commit
     if not built:
         return _NO_BUNDLE

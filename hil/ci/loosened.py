@@ -42,7 +42,7 @@ def changes_between(head: ByBench, base: ByBench) -> Iterator[LimitChange]:
 
 
 def is_judged_alike(head: Thresholds, base: Thresholds) -> bool:
-    """Say whether two files decide the same of the same records, wherever their rules stand."""
+    """Return whether two files decide the same of the same records, wherever their rules stand."""
     return _rules(head) == _rules(base)
 
 

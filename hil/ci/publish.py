@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tell people what a run came to: the comment under a pull request, and the check ``hil`` of its commit.
+"""Publish the result of a run: the comment under a pull request, and the check ``hil`` of its commit.
 
 The comment is found again by a hidden line; the run in it keeps an older one from replacing it. The check is
 green where all was decided, neutral where something was not: the required job knows success and failure

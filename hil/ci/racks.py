@@ -73,7 +73,7 @@ def await_racks(
 
 
 def _waiting(jobs: Iterable[Job]) -> dict[str, datetime]:
-    """Return since when jobs wait for each chip's rack that has taken none of them."""
+    """Return the start of the wait for each chip's rack that has taken none of its jobs."""
     found = list(jobs)
     answered = {job.chip for job in found if job.runner_id}
     since: dict[str, datetime] = {}

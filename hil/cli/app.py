@@ -139,7 +139,7 @@ def _left(error: SystemExit) -> int:
 
 
 def _unexpected(error: Exception, arguments: list[str]) -> int:
-    """Say in one sentence what this host lacks, or that there is a defect of ours."""
+    """Report in one sentence what this host lacks, or a defect of hil."""
     _leave_for_the_verdict(error, arguments)
     return _report(unexpected_in_words(error), int(ExitCode.RIG), arguments)
 

@@ -107,7 +107,7 @@ def verdict_command(thresholds: Path | None) -> int:
 
 
 def _without_plan(path: Path, error: ConfigError) -> int:
-    """Say that there is no plan, and why where the command that makes it left that; return the exit code."""
+    """Report that there is no plan, with the reason if the planning command left it; return the exit code."""
     code, heading, said = ExitCode.RIG, "NO VERDICT: there is no plan", str(error)
     with suppress(ConfigError):  # what is there is no word of ours
         if early := ended.read(path.parent / ended.ENDED):

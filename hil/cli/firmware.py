@@ -71,7 +71,7 @@ def _describe(digests: Digests) -> str:
 
 
 def _benches(ruler: Ruler | None) -> str:
-    """Say whose benches were built in; "" where they are the commit's own, and nobody asked for others."""
+    """Return the origin of the built-in benches; "" if they are the commit's own, as requested."""
     if ruler is None or not (ruler.moved or ruler.reason):
         return ""
     whose = f"of {ruler.commit[:12] or 'no commit'}{' with changes' if ruler.dirty else ''}"

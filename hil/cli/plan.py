@@ -48,7 +48,7 @@ def lines(plan: Plan, thresholds: dict[str, Thresholds]) -> list[str]:
 
 
 def looks_of(plan: Plan, thresholds: dict[str, Thresholds]) -> Iterator[str]:
-    """Say of each image after how many boots a comparison with a base is judged, and how long it takes."""
+    """Describe for each image after how many boots a comparison is judged, and how long it takes."""
     budget_s = 60.0 * DEFAULT_BUDGET_MIN
     for image in plan.images:
         cases = cases_of(plan, image)

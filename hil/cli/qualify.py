@@ -198,7 +198,7 @@ def _size(one: SmallestSeen, size: float) -> str:
 
 
 def _left_out(known: Sequence[UnchangedRun], found: Qualification, now: datetime.datetime) -> Iterator[str]:
-    """Say what the history holds of this rack and does not count."""
+    """List the runs of this rack in the history that do not count."""
     recent = counted(known, now=now, days=found.days)
     others = [one for one in natures(recent, found.nature.rack) if one != found.nature]
     for other in others:

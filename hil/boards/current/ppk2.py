@@ -104,7 +104,7 @@ class Ppk2Decoder:
         self._averages: list[float | None] = [None, None]
 
     def feed(self, data: bytes) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.int64]]:
-        """Return of each whole sample µA, whether it is beyond the range, how many before it were lost."""
+        """Return for each whole sample its µA, whether it is out of range, and the samples lost before it."""
         data = self._rest + data
         whole = len(data) - len(data) % 4
         self._rest = data[whole:]

@@ -96,7 +96,7 @@ def _elf_said(lines: Sequence[str]) -> str:
 
 
 def _tells_nothing(said: str) -> bool:
-    """Tell whether the hash is nothing or zeros: esptool was not asked to put it into the image."""
+    """Return whether the hash is nothing or zeros: esptool was not asked to put it into the image."""
     return not said.strip("0")
 
 

@@ -154,7 +154,7 @@ def flash_files(build_dir: Path) -> list[tuple[str, str]]:
 
 
 def _is_file_of(build_dir: Path, key: str, name: str) -> bool:
-    """Tell whether a file is there; none is looked at that neither the build nor its project has.
+    """Return whether a file is there; none is looked at that neither the build nor its project has.
 
     Raises ConfigError: the file is outside.
     """
@@ -171,7 +171,7 @@ def _is_file_of(build_dir: Path, key: str, name: str) -> bool:
 
 
 def _is_of_project(build_dir: Path, name: str) -> bool:
-    """Tell whether a file beside a build is of the repository, else of the project, in which the build lies.
+    """Return whether a file beside a build belongs to the repository, else the project, around the build.
 
     ESP-IDF names a project's own images from the build folder: ``../assets/storage.bin``. Nothing hidden is
     taken, for a build may come from elsewhere.
@@ -187,7 +187,7 @@ def _is_of_project(build_dir: Path, name: str) -> bool:
 
 
 def is_inside(name: str) -> bool:
-    """Tell whether a file name in a build is relative and stays below the build's folder."""
+    """Return whether a file name in a build is relative and stays below the build's folder."""
     path = Path(name)
     return bool(path.parts) and not path.is_absolute() and ".." not in path.parts
 

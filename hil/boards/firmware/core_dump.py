@@ -43,7 +43,7 @@ set print frame-arguments none
 
 
 def keeps_core_dumps(build_dir: Path) -> bool:
-    """Say whether a build's program puts a core dump into flash. Raises ConfigError."""
+    """Return whether a build's program puts a core dump into flash. Raises ConfigError."""
     return option(build_dir, TO_FLASH) is True
 
 

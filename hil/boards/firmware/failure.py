@@ -33,7 +33,7 @@ _TROUBLE = re.compile(
 
 
 def refuses_sources(log: Path, sources: Path) -> bool:
-    """Say whether a build's log shows an error in ``sources``, and nothing of the machine's."""
+    """Return whether a build's log shows an error in ``sources``, and nothing of the machine's."""
     text = log.read_text(encoding="utf-8", errors="replace")
     if _TROUBLE.search(text):
         return False

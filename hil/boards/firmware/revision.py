@@ -195,7 +195,7 @@ wait $!
 
 
 def _ran_out_of_space(log: Path) -> bool:
-    """Say whether the disk was full: the log tells, where it had room to, else the disk itself."""
+    """Return whether the disk was full: the log tells, where it had room to, else the disk itself."""
     told = os.strerror(errno.ENOSPC) in log.read_text(encoding="utf-8", errors="replace")
     return told or shutil.disk_usage(log.parent).free < _LEAST_FREE_BYTES
 

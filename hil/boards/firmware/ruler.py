@@ -70,7 +70,7 @@ def find_ruler(repository: Path, name: str) -> RulerSources:
 
 
 def is_ruler(path: str) -> bool:
-    """Say whether a path of the repository belongs to what measures."""
+    """Return whether a path of the repository belongs to what measures."""
     parts = PurePosixPath(path).parts
     return parts[:2] == (FOLDER, "components") and len(parts) > 3 and parts[2] in COMPONENTS
 

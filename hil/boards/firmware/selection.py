@@ -133,7 +133,7 @@ def _own_build(build_dir: Path, image: Image) -> Firmware:
 
 
 def _has_program(path: Path) -> bool:
-    """Say whether an image carries what a virtual board executes. Raises ConfigError: no ESP-IDF image."""
+    """Return whether an image carries what a virtual board executes. Raises ConfigError: no ESP-IDF image."""
     content = read_at_most(path, IMAGE_MOST_BYTES)
     try:
         image = read_image(lambda offset, size: content[offset : offset + size], 0, len(content))
@@ -216,7 +216,7 @@ def description_of(build_dir: Path) -> AppDescription | None:
 
 
 def same_flash(first: Path, second: Path) -> bool:
-    """Say whether two builds put the same bytes on a board, whatever their files are called.
+    """Return whether two builds put the same bytes on a board, whatever their files are called.
 
     Raises ConfigError where one of them is no build, OSError where the disk does not give a file.
     """

@@ -64,7 +64,7 @@ def frames_in(said: str) -> list[Frame]:
 
 
 def innermost(frames: Sequence[Frame], *, calls: bool = True) -> str:
-    """Say in a sentence where a program was: without the panic handler's own functions.
+    """Describe in a sentence where a program was, without the panic handler's own functions.
 
     ``calls``: each was called by the next; else the next is a return address.
     """

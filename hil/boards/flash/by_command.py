@@ -38,7 +38,7 @@ Masked = Callable[[str], str]  # returns a text without secrets
 
 
 def is_by_command(board: Board) -> bool:
-    """Say whether the product's own command flashes a board, one build at a time."""
+    """Return whether the product's own command flashes a board, one build at a time."""
     return LABEL in board.labels
 
 

@@ -49,7 +49,7 @@ def read_timeout(node: Node) -> float:
 
 
 def check_program(board: str, program: str, path: str | None) -> Finding:
-    """Say whether the program that switches a board is installed, at ``path``."""
+    """Return whether the program that switches a board is installed, at ``path``."""
     if path:
         return Finding(board, ok=True, sentence=f"power switch {program} is there; --power proves it")
     return Finding(

@@ -92,7 +92,7 @@ class UsbPort:
         return self.path in ("", device.path) and self.serial in ("", device.serial)
 
     def _missing(self, devices: list[UsbDevice]) -> str:
-        """Say what is not there, and what is instead."""
+        """Describe what is missing, and what is there instead."""
         at_place = [device for device in devices if device.path == self.path]
         elsewhere = [device for device in devices if self.serial and device.serial == self.serial]
         with_ports = [device.describe() for device in devices if device.ports]

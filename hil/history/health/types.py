@@ -82,12 +82,12 @@ class BoardOutage:
 
 
 def took_part(board: BoardInRun) -> bool:
-    """Say whether a run tells of the board: it measured, or something went wrong with it."""
+    """Return whether a run tells of the board: it measured, or something went wrong with it."""
     return board.state in ("measured", "faulted")
 
 
 def rig_failed(board: BoardInRun) -> bool:
-    """Say whether the rig failed on the board; a panic is the firmware's, and the board was sound."""
+    """Return whether the rig failed on the board; a panic is the firmware's, and the board was sound."""
     return took_part(board) and board.faults.get(RIG, 0) > 0
 
 

@@ -137,7 +137,7 @@ def _of_raw(
 
 
 def _unowned(series_id: str, nights: Sequence[Night], step: int) -> str:
-    """Say why nobody is blamed; what was imported has no reference, but commits."""
+    """Explain why there is no cause; imported series have commits but no reference."""
     if SeriesId.parse(series_id).rack != IMPORTED:
         return "without a reference in the nights before and after, nothing tells whose it is"
     before, since = (night.commit[:12] or "an unknown commit" for night in nights[step - 1 : step + 1])

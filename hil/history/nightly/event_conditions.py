@@ -163,7 +163,7 @@ class Straying:
             self._steps.setdefault(finding.point.series_id, []).append(finding)
 
     def allows(self, findings: Iterable[NightFinding], night: datetime.date) -> bool:
-        """Say whether boards that are independent of each other can all have their steps at ``night``.
+        """Return whether boards that are independent of each other can all have their steps at ``night``.
 
         What chance makes each of them lose is about exponential, so their sum has a gamma distribution.
         """
@@ -171,7 +171,7 @@ class Straying:
         return sum(losses) <= special.gammainccinv(len(losses), math.exp(-STRAY_LOSS))
 
     def allows_together(self, findings: Iterable[NightFinding], night: datetime.date) -> bool:
-        """Say the same of boards that share what makes them stray: each by itself must allow it."""
+        """Return the same for boards that share a cause of drift: each board must allow it alone."""
         return max(self.board_losses(findings, night)) <= STRAY_LOSS
 
     def board_losses(self, findings: Iterable[NightFinding], night: datetime.date) -> list[float]:

@@ -72,7 +72,7 @@ def headline(
     product: bool = False,
     kinds: bool = True,
 ) -> str:
-    """Say what happened in at most HEADLINE_MAX characters; ``telling`` is the series to quote.
+    """Summarise what happened in at most HEADLINE_MAX characters; ``telling`` is the series to quote.
 
     ``product`` asks for whose firmware it is. What happens to a rack happens to all products on it. ``kinds``
     asks for the word virtual: where every board is of one kind, the page and the event's sentence say it.
@@ -102,7 +102,7 @@ def headline(
 
 
 def sentence(group: FindingGroup, telling: NightFinding, benches: Benches, *, product: bool = False) -> str:
-    """Say how much, of what, where and since when, and why this cause; ``product`` as in headline()."""
+    """Describe the change's size, metric, boards, onset and cause; ``product`` as in headline()."""
     point, name = telling.point, telling.name
     beside = " beside the reference" if point.of_ratio else ""
     nights = min(finding.point.nights for finding in group.findings)
