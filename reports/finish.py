@@ -114,7 +114,7 @@ def finish(run: JudgedRun, options: ReportOptions, *, say: Callable[[str], None]
 
 
 def _has_nights(run: JudgedRun, options: ReportOptions) -> bool:
-    """Say whether boot values of the run's rack are at hand; beside a pull request no change is told."""
+    """Return whether boot values of the run's rack are at hand; beside a pull request no change is told."""
     if run.info.trigger == "pr":
         return False
     past = read_past(history_of(options.out), racks=[run.info.rack])

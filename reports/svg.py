@@ -218,7 +218,7 @@ class Axis:
 
 
 def wants_log(values: Sequence[float]) -> bool:
-    """Say whether values spread so far that a logarithmic axis shows them better."""
+    """Return whether values spread so far that a logarithmic axis shows them better."""
     return bool(values) and min(values) > 0 and max(values) / min(values) >= _LOG_FROM_RATIO
 
 

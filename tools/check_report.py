@@ -40,7 +40,7 @@ class Report:
         self.say(f"not checked  {part}: {why}")
 
     def verdict(self, part: str, detail: str, wrong: Mapping[str, str]) -> None:
-        """Say ``ok`` with ``detail`` where nothing is wrong, else what is."""
+        """Print ``ok`` with ``detail`` if nothing is wrong, else what is wrong."""
         if not wrong:
             self.ok(part, detail)
             return

@@ -58,7 +58,7 @@ def changed(repository: Path) -> tuple[str, ...]:
 
 
 def main() -> int:
-    """Say which tests are needed, to a person and to the workflow; where it cannot be told, all are."""
+    """Print the needed tests, for a person and the workflow; if that is unknown, all tests."""
     try:
         reason = why_all(changed(Path.cwd()), ROOT / "tests")
     except ConfigError as error:

@@ -128,7 +128,7 @@ def _changed(path: Path, text: str) -> Iterator[None]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> None:
-    """Tell recorders which test file runs: ``map`` has pytest load this module."""
+    """Record which test file runs: ``map`` has pytest load this module."""
     os.environ[_TEST] = item.nodeid.partition("::")[0]
 
 

@@ -135,7 +135,7 @@ def joined(series: Series, seen: Seen, messages: Sequence[PeerMessage]) -> list[
 
 
 def table(rows: Sequence[Row], late_us: Sequence[float]) -> str:
-    """Say what each clock had, what the difference is, and how much of it is explained."""
+    """Describe the reading of each clock, their difference, and how much of it is explained."""
 
     def line(name: str, values: Sequence[float]) -> str:
         low, middle, high = (quantile(sorted(values), share) for share in (0.05, 0.5, 0.95))

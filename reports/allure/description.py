@@ -61,7 +61,7 @@ def _notes(story: Story) -> Iterator[str]:
 
 
 def _worth_saying(item: SeriesVerdict) -> bool:
-    """Say whether a series needs a sentence although it does not decide: marginal, or bad but advice."""
+    """Return whether a series needs a sentence although it does not decide: marginal, or bad but advice."""
     return rows.is_marginal(item) or item.outcome in ("regressed", "improved")
 
 

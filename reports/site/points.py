@@ -81,7 +81,7 @@ def _air(runs: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _has_same_air(point: _Point, air: Mapping[str, str]) -> bool:
-    """Say whether a point's racks had the profiles of ``air``; a point from before it was kept may have."""
+    """Return whether a point's racks had the profiles of ``air``; older points without profiles may have."""
     before = point.get("air")
     return not isinstance(before, dict) or all(before.get(rack, air[rack]) == air[rack] for rack in air)
 

@@ -54,7 +54,7 @@ def from_test(supports: bool | None, reason: str) -> Finding:
 
 
 def beyond(found: Estimate, bound: float) -> bool | None:
-    """Say whether a figure is above a bound, provably below, or None where that cannot be told."""
+    """Return whether a figure is above a bound, provably below, or None where that cannot be told."""
     return True if found.low > bound else False if found.high < bound else None
 
 

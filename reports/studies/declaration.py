@@ -186,7 +186,7 @@ class ClaimTest:
         return {"rises": 2, "falls": 2, "equal": len(self.at)}.get(self.relation, 1)
 
     def holds(self, low: float, high: float) -> bool | None:
-        """Say whether what lies within these bounds is as it has to be; None where it may be."""
+        """Return whether what lies within these bounds is as it has to be; None where it may be."""
         if (low > self.least or math.isinf(self.least)) and (high < self.most or math.isinf(self.most)):
             return True
         return False if high < self.least or low > self.most else None

@@ -96,7 +96,7 @@ class Document:
 
 
 def are_words(table: Table, column: int) -> bool:
-    """Say whether a column holds words, which stand left, and no figures nor what stands in for them."""
+    """Return whether a column holds words, which stand left, and no figures nor what stands in for them."""
     cells = [row[column] for row in table.rows if row[column] not in ("", NONE)]
     return bool(cells) and all(
         cell[0].isalpha() and not cell.startswith(("n <", NOT_MEASURED)) for cell in cells

@@ -64,7 +64,7 @@ class Estimate:
 
     @property
     def is_bounded(self) -> bool:
-        """Say whether there are a value and both ends of its interval."""
+        """Return whether there are a value and both ends of its interval."""
         return self.value is not None and math.isfinite(self.low) and math.isfinite(self.high)
 
     @property
@@ -150,7 +150,7 @@ def counted_share(found: Estimate) -> str:
 
 
 def above(one: Estimate, other: Estimate) -> bool | None:
-    """Say whether ``one`` is provably above ``other``, provably below, or None where it cannot be told."""
+    """Return whether ``one`` is provably above ``other``, provably below, or None where it cannot be told."""
     if one.value is None or other.value is None:
         return None
     if one.low > other.high:

@@ -39,7 +39,7 @@ def wide_console() -> Console:
 
 
 def fails(figure: Figure, *, short: bool) -> bool:
-    """Say whether a figure makes its command fail."""
+    """Return whether a figure makes its command fail."""
     return bool(figure.missed) and (figure.exact or not short)
 
 

@@ -72,7 +72,7 @@ class Done:
         return f"{words}; {self.boots} boots a board, {self.seconds:.0f} s (virtual)"
 
     def as_aimed(self, aim: str) -> bool:
-        """Say whether a run came out as it should: a change is caught where one comparison blocks."""
+        """Return whether a run came out as it should: a change is caught where one comparison blocks."""
         if aim == "regressed":
             return self.exit_code == 1 and "regressed" in self.outcomes
         return "regressed" not in self.outcomes

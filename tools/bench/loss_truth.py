@@ -65,7 +65,7 @@ class Connection:
         return unwrapped(sequence, self.first) - self.first
 
     def reached(self, end: int) -> bool:
-        """Say whether the other host has had the byte before ``end``."""
+        """Return whether the other host has had the byte before ``end``."""
         if self.acknowledged >= end:
             return True
         return any(
@@ -75,7 +75,7 @@ class Connection:
         )
 
     def had(self, start: int, end: int) -> bool:
-        """Say whether every byte from ``start`` to before ``end`` was in some segment."""
+        """Return whether every byte from ``start`` to before ``end`` was in some segment."""
         for _, first, behind in sorted(self.sent, key=lambda span: span[1]):
             if first <= start < behind:
                 start = behind

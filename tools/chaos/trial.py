@@ -77,7 +77,7 @@ class Plan:
         return hashlib.sha256(repr(said).encode()).hexdigest()[:8]
 
     def owners(self, made: Sequence[Fault]) -> set[str]:
-        """Return whose a run may say that it was, of those faults that came about."""
+        """Return the owners that a run may name for the faults that occurred."""
         if self.slower:
             return {"a regression"}
         allowed: set[str] = {owner for fault in made for owner in fault.owners}
@@ -186,7 +186,7 @@ class Trial:
         return row
 
     def _owner(self, status: int) -> str:
-        """Return whose the run says that the fault was."""
+        """Return the owner that the run names for the fault."""
         out = self.outs[-1]
         if status in _INTERRUPTED:
             return "interrupted"
@@ -200,7 +200,7 @@ class Trial:
         return _OWNERS.get(status, "a crash")
 
     def says_nothing(self, row: Row) -> bool:
-        """Say whether all that is wrong with the trial's row is chance: the run was over before its fault, or
+        """Return whether the trial's row is wrong only by chance: the run was over before its fault, or
         a busy host left undecided what has to pass."""
         if self.found or row.lost or row.left or "a traceback" in row.wrong:
             return False

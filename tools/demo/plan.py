@@ -119,7 +119,7 @@ class Plan:
         return self._digest("image", self.commit(night) if role == "candidate" else role, target)
 
     def is_out(self, rack: Rack, board: str, night: int) -> bool:
-        """Say whether the flaky board gave nothing that night: three nights in a row, and once more."""
+        """Return whether the flaky board gave nothing that night: three nights in a row, and once more."""
         first, again = round(self.nights * 0.42), round(self.nights * 0.9)
         return (rack.name, board) == FLAKY and (first <= night < first + 3 or night == again)
 

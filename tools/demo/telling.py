@@ -43,7 +43,7 @@ class Planted:
     condition: str = ""
 
     def is_told_by(self, event: Event) -> bool:
-        """Say whether an event names this change: cause, effect, boards, night, size, commit, condition."""
+        """Return whether an event names the change: cause, effect, boards, night, size, commit, condition."""
         low, high = self.change
         days = abs((datetime.date.fromisoformat(event["night"]) - self.night).days)
         return (

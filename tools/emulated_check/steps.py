@@ -102,7 +102,7 @@ def inject(bench: Bench, fault: Planned) -> Seen:
 
 
 def judge_fault(done: Ended, board: str, fault: Planned) -> Seen:
-    """Say whether a run named the fault, its owner and its board, and the other board is whole."""
+    """Return whether a run named the fault, its owner and its board, and the other board is whole."""
     other = next(one for one in BOARDS if one != board)
     faults = done.of_type("fault")
     wrong: dict[str, str] = {}

@@ -61,7 +61,7 @@ class Run:
         return self.leg.thresholds[bench].metrics[item.metric]
 
     def tells(self, item: ComparedSeries, effect: Effect) -> bool:
-        """Say whether an item should show a change."""
+        """Return whether an item should show a change."""
         own = item.case_id == self.leg.telling and self.metric(item).scale in SCALES
         return own and (effect.is_none or self.metric(item).statistic in effect.tells)
 
@@ -124,7 +124,7 @@ def tally(rack: Rack, effect: Effect, numbers: range, seed: int) -> Tally:
 
 
 def _of_rivals(found: Sequence[Sequence[Run]], effect: Effect) -> tuple[np.ndarray, np.ndarray]:
-    """Say which pull requests the plain rules block, by any metric that counts."""
+    """Return which pull requests the plain rules block, by any metric that counts."""
     simple, plain = np.zeros(len(found), dtype=bool), np.zeros(len(found), dtype=bool)
     for runs in zip(*found, strict=True):
         leg = runs[0].leg
@@ -140,12 +140,12 @@ def _of_rivals(found: Sequence[Sequence[Run]], effect: Effect) -> tuple[np.ndarr
 
 
 def _counts(one: Run, item: ComparedSeries, effect: Effect) -> bool:
-    """Say whether an item is among those by which a pull request of this effect is blocked."""
+    """Return whether an item is among those by which a pull request of this effect is blocked."""
     return one.metric(item).scale in SCALES if effect.is_none else one.tells(item, effect)
 
 
 def _intervals(runs: Sequence[Run], rack: Rack, effect: Effect) -> Iterator[bool]:
-    """Say of each printed interval whether it holds what is true: of boots slower all alike, or unchanged."""
+    """Return for each printed interval whether it holds the truth: all boots equally slower, or unchanged."""
     if effect.tail[0] or effect.boots < 1.0 or (rack.quantum and not effect.is_none):
         return
     for one in runs:

@@ -25,13 +25,13 @@ def p_values(candidate: np.ndarray, base: np.ndarray) -> np.ndarray:
 
 
 def plain(candidate: np.ndarray, base: np.ndarray, looks: Looks, alpha: float) -> np.ndarray:
-    """Say which pull requests the t-test blocks, which looks once, at the end."""
+    """Return which pull requests the t-test blocks, which looks once, at the end."""
     mine, theirs = looks[-1]
     return p_values(candidate[..., :mine], base[..., :theirs]) < alpha
 
 
 def simple(candidate: np.ndarray, base: np.ndarray, looks: Looks, alpha: float) -> np.ndarray:
-    """Say which pull requests are blocked by the t-test at any of the looks."""
+    """Return which pull requests the t-test blocks at any of the looks."""
     found = np.zeros(candidate.shape[:-2], dtype=bool)
     for (mine, theirs), boundary in zip(looks, of_looks(looks, alpha), strict=True):
         found |= p_values(candidate[..., :mine], base[..., :theirs]) < stats.norm.sf(boundary)

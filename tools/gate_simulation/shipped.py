@@ -69,7 +69,7 @@ class Leg:
         return replace(self, comparison=replace(self.comparison, run_id=run_id))
 
     def turns(self) -> Turns:
-        """Return whose turn each boot is, and the slot that it runs from."""
+        """Return the role of each boot, and the slot that it runs from."""
         own, looks = self.comparison, self.comparison.looks
         drawn = [draw(own, board) for board in own.boards]
         candidate = np.array([_is_candidate(looks, one.candidate_first) for one in drawn])

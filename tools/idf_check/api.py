@@ -161,7 +161,7 @@ def _plain(answer: str) -> str:
 
 
 def _same_to_a_caller(ours: Side, theirs: Side, header: str, question: Question) -> bool:
-    """Say whether a function is a macro there, or a macro a function, with as many parameters."""
+    """Return whether a function is a macro there, or a macro a function, with as many parameters."""
     mine, other = (_parameters(side, header, question.name) for side in (ours, theirs))
     if question.kind == "function":
         return mine is not None and other in {mine, _ANY_NUMBER} and _answer(theirs, header, question) is None
@@ -173,7 +173,7 @@ def _same_to_a_caller(ours: Side, theirs: Side, header: str, question: Question)
 
 
 def _is_object(ours: Side, theirs: Side, header: str, name: str) -> bool:
-    """Say whether a constant is a macro here and an enumeration constant of one value there."""
+    """Return whether a constant is a macro here and an enumeration constant of one value there."""
     value = Question("value", name)
     mine = _answer(ours, header, value)
     return mine is not None and mine == _answer(theirs, header, value)

@@ -68,7 +68,7 @@ class PictureView:
         return next((n for n, one in enumerate(self.tasks) if one.number == task), -1)
 
     def shows(self, held: Holding) -> bool:
-        """Say whether a task with a lane holds something within the stretch."""
+        """Return whether a task with a lane holds something within the stretch."""
         within = held.start_us < self.end_us and held.end_us > self.start_us
         return within and self.colour_index(held.task) >= 0
 

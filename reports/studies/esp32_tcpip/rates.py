@@ -155,13 +155,13 @@ def asked_window(record: RunRecord, end: str = "receiver") -> int:
 
 
 def is_plain(record: RunRecord) -> bool:
-    """Say whether all but direction and rate is iperf's own choice, for all of the duration."""
+    """Return whether all but direction and rate is iperf's own choice, for all of the duration."""
     others = ("amount_bytes", "length_bytes", "nodelay", "reverse")
     return not asked_mss(record) and has_own_windows(record) and not any(whole(record, one) for one in others)
 
 
 def has_own_windows(record: RunRecord) -> bool:
-    """Say whether neither end was told a window."""
+    """Return whether neither end was told a window."""
     return not (whole(record, "window_bytes") or whole(record, "peer_window_bytes"))
 
 

@@ -79,7 +79,7 @@ class Sweep:
         return f"{head}, but {listed} B cannot be told apart."
 
     def large_wins(self) -> bool | None:
-        """Say whether the largest size is provably faster than the smallest, slower, or cannot be told."""
+        """Return whether the largest size is provably faster than the smallest, slower, or cannot be told."""
         sizes = list(self.told)
         return above(self.told[sizes[-1]].mean, self.told[sizes[0]].mean) if len(sizes) > 1 else None
 

@@ -202,7 +202,7 @@ def counter_of(record: RunRecord) -> Counter | None:
 
 
 def is_planted(run: BoardRun, stretches: Sequence[Stretch]) -> bool:
-    """Say whether the offset in the raw differences was put there: a virtual board's counters are made up."""
+    """Return whether the offset in the raw differences is artificial: virtual counters are simulated."""
     return run.kind == "virtual" and any(one.moved for one in stretches)
 
 

@@ -114,7 +114,7 @@ def named(*words: str) -> str:
 
 
 def connection(request: Request) -> str:
-    """Say whether a request has a new connection to the server, or the profile keeps one."""
+    """Return whether a request has a new connection to the server, or the profile keeps one."""
     asked = word(request.record, "keep_alive")
     kept = asked == "1" or (asked == "profile" and request.profile == KEEPS_CONNECTIONS)
     return "kept" if kept else "new"

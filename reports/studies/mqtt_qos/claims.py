@@ -94,7 +94,7 @@ def _bundled(records: Records, _alpha: float) -> Estimate:
 
 
 def _within_a_round_trip(record: RunRecord) -> bool:
-    """Say whether a second and a third message were planned before the first was answered."""
+    """Return whether a second and a third message were planned before the first was answered."""
     took_ms = Echoes((record,)).round_trip().value
     return took_ms is not None and 2 * whole(record, "interval_us") < 1000 * took_ms
 

@@ -197,7 +197,7 @@ def _order(key: Sequence[Scalar]) -> tuple[tuple[bool, float, str], ...]:
 
 
 def others(record: RunRecord, *names: str) -> bool:
-    """Say whether anything but these parameters, payload, QoS and rate is not as usual."""
+    """Return whether anything but these parameters, payload, QoS and rate is not as usual."""
     return any(
         str(record.parameters.get(name, usual)) != str(usual)
         for name, usual in _PLAIN.items()
