@@ -23,13 +23,13 @@ FORMAT = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height
 """
 
 
-def main(run: Path) -> int:
+def main(folder: Path) -> int:
     """Draw the last screen of a run at 80 columns."""
-    judged = read_judged_run(run)
+    run = read_judged_run(folder)
     console = Console(record=True, width=80, file=StringIO(), highlight=False, force_terminal=True)
     console.print("$ make hil")
-    path = f"out/{judged.run_id}"
-    render_screen(judged.info, judged.verdict, judged.records, run_path=path, console=console)
+    path, seen = f"out/{run.run_id}", run.reported
+    render_screen(run.info, run.verdict, run.records, run_path=path, console=console, reported=seen)
     svg = console.export_svg(title="", code_format=FORMAT, unique_id="hil")
     PICTURE.write_text("".join(f"{line.rstrip()}\n" for line in svg.splitlines()), encoding="utf-8")
     return 0
