@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+import json
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,39 +21,21 @@ from hil.run.interfaces import Boot
 from hil.run.lab_rig import LabRig
 from hil.store import RunDirectory
 from hil.virtual.air.profile import load_profile
+from hil.virtual.board.flash import NorFlash
+from hil.virtual.emulator import esp_emu
+from hil.virtual.emulator.driver import EmulatedConfig, Start
 from hil.virtual.emulator.drivers import check_board
 from hil.virtual.rack_state import VirtualBoardSpec
 from hil.virtual.virtual_rack import VirtualRack
+from tests.virtual import esp_emu_standin
+from tests.virtual.test_emulated_rack import Served
 from tests.virtual.test_emulator_drivers import rack as rack_file
 from tests.virtual.virtual_board_rig import console
-
-# it writes its trace when it ends, as it does its flash
-PEER = """#!{python}
-import signal, sys
-from pathlib import Path
-
-def ended(*_):
-    if "--trace" in sys.argv:
-        elf = Path(sys.argv[sys.argv.index("--elf") + 1]).read_text()
-        goes_on = "--no-panic-intercept" in sys.argv
-        Path(sys.argv[sys.argv.index("--trace") + 1]).write_text(f"{{elf}} {{goes_on}}")
-    sys.exit(0)
-
-if sys.argv[1:] == ["--version"]:
-    sys.exit(print("esp-emu 0.45.0"))
-signal.signal(signal.SIGINT, ended)
-print("hello", "--trace" in sys.argv, "end", flush=True)
-while True:
-    signal.pause()
-"""
 
 
 @pytest.fixture
 def rack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[VirtualRack]:
-    program = tmp_path / "bin" / "esp-emu"
-    program.parent.mkdir()
-    program.write_text(PEER.format(python=sys.executable))
-    program.chmod(0o755)
+    program = esp_emu_standin.install(tmp_path / "bin")
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}:/usr/sbin:/sbin")
     board = VirtualBoardSpec(
         "e1", "esp32c6", "02:00:00:77:00:0e", kind="emulated", emulator="esp-emu", network="openeth"
@@ -70,34 +53,38 @@ def rack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[VirtualRac
         running.stop()
 
 
-class Served:
-    def __init__(self, rack: VirtualRack) -> None:
-        self._port = rack.boards["e1"].port
-
-    def url(self, scheme: str) -> str:
-        return f"{scheme}://127.0.0.1:{self._port}"
-
-
-def start(rack: VirtualRack) -> str:
-    """Reset the board; return what its firmware says first."""
-    with console(Served(rack)) as monitor:  # type: ignore[arg-type]
+def boot(rack: VirtualRack) -> None:
+    """Reset the board, and wait until its ROM prints."""
+    with console(Served(rack.boards["e1"].port)) as monitor:  # type: ignore[arg-type]
         monitor.reset()
-        monitor.expect("hello ")
-        return monitor.expect(" end").decode()
+        monitor.expect("ESP-ROM:esp32c6")
 
 
 @pytest.mark.slow
 def test_a_boot_that_is_traced_leaves_its_timeline_and_the_next_is_not(
     rack: VirtualRack, tmp_path: Path
 ) -> None:
-    """It is the last start's, whole because its emulator has ended; a panic does not end it."""
-    elf, into = tmp_path / "app.elf", tmp_path / "run" / "trace" / "e1" / "0-01.timeline.json"
-    elf.write_text("symbols")
-    with rack.traced("e1", elf, into):
-        assert [start(rack), start(rack)] == ["True end"] * 2
+    """The timeline is of the last start, and whole because its emulator has ended."""
+    into = tmp_path / "run" / "trace" / "e1" / "0-01.timeline.json"
+    with rack.traced("e1", Path("/bin/true"), into):
+        for _ in range(2):
+            boot(rack)
         assert not into.exists()
-    assert into.read_text() == "symbols True"
-    assert start(rack) == "False end"
+    assert json.loads(into.read_text())["traceEvents"]
+    for _ in range(2):
+        boot(rack)
+    assert not list((tmp_path / "state").glob("*.timeline.json"))
+
+
+def test_a_panic_does_not_end_a_chip_that_is_traced(tmp_path: Path) -> None:
+    """An ELF file alone makes the emulator end there."""
+    emulator = esp_emu.EspEmu(Path("esp-emu"), "0.45.0", "esp32c6")
+    config = EmulatedConfig("e1", "esp32c6", bytes(6))
+    plain = Start(config, NorFlash(tmp_path / "e1.flash", 1 << 20), tmp_path / "efuses", tmp_path / "log")
+    traced = replace(plain, elf=Path("app.elf"))
+    words, more = (esp_emu.command_line(emulator, start, tmp_path / "bin") for start in (plain, traced))
+    trace = ["--trace", str(tmp_path / "e1.timeline.json"), "--elf", "app.elf", "--no-panic-intercept"]
+    assert [word for word in more if word not in words] == trace
 
 
 def test_the_rack_file_asks_for_it_and_an_emulator_without_is_refused(tmp_path: Path) -> None:
