@@ -84,7 +84,7 @@ class Workshop:
         words = ["run", "--suite", leg.suite]
         if leg.job == EMULATOR_JOB:  # in the project's own rack file
             words += ["--target", leg.board_target, "--firmware", str(self.bundle / "head")]
-            words += self._base_words() if self.plan.base else []
+            words += self._compared_with(leg)
         elif leg.job == "night":
             words += ["--boots", str(NIGHT_BOOTS), *self._beside_reference(leg.reference)]
         elif leg.compares_virtually:

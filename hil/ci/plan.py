@@ -156,7 +156,8 @@ class CiPlan:
 
     def images(self, target: str) -> tuple[str, ...]:
         """Return the names of what is built for a target, as bundles and comparisons have them."""
-        return tuple(str(Image(target, tick_hz)) for tick_hz in self.ticks_hz)
+        own = [Image(target, tick_hz) for tick_hz in self.ticks_hz]
+        return tuple(map(str, [*own, *([Image(target, product=True)] if self.product else [])]))
 
     def images_of(self, leg: Leg) -> tuple[str, ...]:
         """Return the names of the images that a leg measures: for the instruction cost that of one tick."""

@@ -298,6 +298,14 @@ def test_a_pinned_emulator_is_installed_where_it_is_not(
     assert became
 
 
+def test_a_product_that_probes_alone_measure_is_compared_on_a_rack(shop: Shop) -> None:
+    """Nothing of hil's is built then, and the product is what has a base."""
+    leg = Leg("rack-esp32", "rack", "quick", "esp32")
+    plan = dataclasses.replace(of_a_team(BASE, leg), product="node", ticks_hz=(), changes=("firmware",))
+    assert plan.images_of(leg) == ("esp32+product",)
+    assert "--no-base-because" in shop.of(plan).command(leg)
+
+
 def test_results_are_where_the_project_has_them(tmp_path: Path) -> None:
     """Beside its hil.toml, which may lie above the folder that is measured."""
     (tmp_path / "app" / "main").mkdir(parents=True)
