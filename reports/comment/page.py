@@ -42,7 +42,7 @@ def render(facts: Facts, most: int = CHARACTERS["comment"]) -> str:
     undecided = [leg for leg in waiting if leg.exit_code != ExitCode.FIRMWARE]
     others = [leg for leg in undecided if leg.sentence not in facts.said and facts.said not in leg.sentence]
     ours = [
-        _lines("What is not decided", ((Code(leg.name), f": {leg.sentence}") for leg in others), "leg"),
+        _lines("Undecided", ((Code(leg.name), f": {leg.sentence}") for leg in others), "leg"),
         _lines("What this change loosens, for an owner to accept", facts.loosened, "limit"),
     ]
     blocks = [

@@ -44,11 +44,11 @@ _SAID_ELSEWHERE = ["parentSuite", "suite", "subSuite", "framework", "package"]
 _UNCOLOURED = {"better": "neutral"}
 # what of Allure's charts tells something of a rack: how results stand, stood, and changed
 _CHARTS: list[Mapping[str, Any]] = [
-    {"type": "currentStatus", "title": "How the results stand"},
-    {"type": "statusDynamics", "title": "How they stood before", "limit": points.MOST_POINTS},
-    {"type": "statusTransitions", "title": "What changed between them", "limit": points.MOST_POINTS},
-    {"type": "stabilityDistribution", "title": "How stable", "threshold": 90, "groupBy": "feature"},
-    {"type": "durationDynamics", "title": "How long it took", "limit": points.MOST_POINTS},
+    {"type": "currentStatus", "title": "Results"},
+    {"type": "statusDynamics", "title": "Results of earlier runs", "limit": points.MOST_POINTS},
+    {"type": "statusTransitions", "title": "Changes between runs", "limit": points.MOST_POINTS},
+    {"type": "stabilityDistribution", "title": "Stability", "threshold": 90, "groupBy": "feature"},
+    {"type": "durationDynamics", "title": "Duration", "limit": points.MOST_POINTS},
 ]
 # A strip of its own above Allure's page, in the colours of the theme that its switch sets, with the way to
 # the verdict and to the trend of the test that is open. And the page stays at its top until somebody acts:

@@ -41,7 +41,7 @@ def comparisons(runs: Sequence[Source]) -> list[Part]:
     rest = [item for item in found if item not in worth]
     within = [item for item in rest if item.outcome == "pass"]
     others = [item for item in rest if item.outcome != "pass"]
-    heading = "What changed" if changed else "What is not decided"
+    heading = "What changed" if changed else "Undecided"
     without = f"{count(len(others), 'comparison')} without a decision, as advice or for want of a baseline"
     return [
         *_compared("changed", heading, worth[:_MOST_OPEN], rank=1),

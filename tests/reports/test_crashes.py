@@ -46,7 +46,7 @@ def test_the_summary_shows_each_backtrace_once(tmp_path: Path) -> None:
     assert f"`console/v2.panic-1.txt`\n\n```text\n{FRAMES}```" in shown
     assert "`console/v2.coredump-1.txt`" in shown
     assert "panic-2" not in shown
-    assert text.index("## What went wrong") < text.index("## Where it crashed")
+    assert text.index("## Faults") < text.index("## Where it crashed")
 
 
 def test_the_page_of_the_case_shows_it(tmp_path: Path) -> None:

@@ -99,8 +99,8 @@ def test_what_went_wrong_in_reporting_stands_open(tmp_path: Path) -> None:
     run = store_run(tmp_path, NAME, entries)
     RunDirectory.open(run).write_reported(Reported(warnings=tuple(warnings)))
     said = render_landing([shown(read_judged_run(run))], past=1, raw=())
-    worth = said.partition("Went wrong in reporting</h2>")[2]
-    assert worth.index("&lt;no route&gt;") < worth.index("the disk is full") < worth.index("in words: 1<")
+    worth = said.partition("Errors while reporting</h2>")[2]
+    assert worth.index("&lt;no route&gt;") < worth.index("the disk is full") < worth.index("did not pass: 1<")
 
 
 def test_what_is_undecided_is_a_line_a_metric_and_the_sentences_are_a_click_away(tmp_path: Path) -> None:
