@@ -52,7 +52,7 @@ def _newest(out: Path, leg: str) -> RunDirectory:
     except ConfigError as error:
         raise RigError(
             f"the leg {leg} left no run in {out}: {error.sentence}",
-            next_step="what `hil run` said just before tells why.",
+            next_step="read the last lines of `hil run`.",
         ) from error
     if run.path.parent != out.resolve():
         raise RigError(

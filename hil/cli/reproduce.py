@@ -88,9 +88,10 @@ def _refuse_measuring(context: click.Context) -> None:
         if option.name not in _SHOWING and _was_given(context, str(option.name))
     ]
     if given:
+        has, them = ("has", "it") if len(given) == 1 else ("have", "them")
         raise ConfigError(
-            f"--run shows a stored run, without effect of {' and '.join(given)}.",
-            next_step=f"leave {'it' if len(given) == 1 else 'them'} out, or leave --run out to measure.",
+            f"--run shows a stored run, so {' and '.join(given)} {has} no effect.",
+            next_step=f"leave {them} out, or leave --run out to measure.",
         )
 
 

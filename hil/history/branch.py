@@ -162,7 +162,7 @@ def _stored(repository: Path, files: Mapping[str, Path], tip: str, *, merge: boo
     for name in [name for name, blob in ours.items() if theirs.get(name, blob) != blob]:
         if not name.endswith(_LINES):
             raise ConfigError(
-                f"{files[name]} is not what the branch {BRANCH} holds as {name}; a run never changes there.",
+                f"{files[name]} differs from {name} in the branch {BRANCH}, where runs never change.",
                 next_step="take the branch's: hil history fetch --history "
                 f"{typed_path(files[name].parent.parent)}",
             )

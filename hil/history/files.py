@@ -145,8 +145,8 @@ def keep(folder: Path, run: Summary) -> bool:
         if run.boot_values not in (None, held.boot_values):
             raise ConfigError(
                 f"{path}: the history holds this run with other boot values, which never change.",
-                next_step="if the run was measured anew, give it a name of its own; if the stored file is "
-                "wrong, delete it by hand.",
+                next_step="if this is a new run, give it another name; if the stored file is wrong, "
+                "delete it by hand.",
             )
         run = msgspec.structs.replace(run, boot_values=held.boot_values)
     if run == held:

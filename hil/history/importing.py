@@ -277,7 +277,7 @@ def _is_there(folder: Path, run: Summary, source: Path) -> bool:
         raise ConfigError(
             f"{source}: at {run.started_utc} of commit {run.commit or '(none)'} it says "
             f"{_listed(run.boot_values)}, but {path} {_listed(held.boot_values)}. Nothing was imported.",
-            next_step="correct the line; or, where the history is wrong, delete that file and import again.",
+            next_step="correct the line; or, if the history is wrong, delete that file and import again.",
         )
     return True
 

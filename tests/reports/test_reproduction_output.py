@@ -261,12 +261,12 @@ def test_it_goes_on_as_a_run_of_the_studys_suite(
     [
         (["esp32-tcip"], "there is no study 'esp32-tcip'; did you mean 'esp32-tcpip'?"),
         (["esp32-tcpip", "--rack", "none.yaml"], "none.yaml: there is no such file"),
-        (["esp32-tcpip", "--run", "none", "--size", "quick"], "a stored run, without effect of --size"),
+        (["esp32-tcpip", "--run", "none", "--size", "quick"], "a stored run, so --size has no effect"),
         (
             ["esp32-tcpip", "--run=none", "--rack=r", "--board=b", "--firmware=f"],
-            "without effect of --rack and --board and --firmware",
+            "so --rack and --board and --firmware have no effect",
         ),
-        (["esp32-tcpip", "--run", "none", "--out", "o"], "a stored run, without effect of --out"),
+        (["esp32-tcpip", "--run", "none", "--out", "o"], "a stored run, so --out has no effect"),
         (["esp32-tcpi", "--run", "none"], "did you mean 'esp32-tcpip'?"),
     ],
 )

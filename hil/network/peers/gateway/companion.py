@@ -159,7 +159,7 @@ class GatewayCompanion(Companion):
                 f"Reads of board {place.board.id} failed, and this host gets no proper answer from "
                 f"its echo server on {place.host_address} either: {said or how_ended(status)}.",
                 log=str(log),
-                next_step="find out what answers there ( ss -lntp, nft list ruleset), then run again.",
+                next_step="find out what answers there (ss -lntp, nft list ruleset), then run again.",
             )
 
     def _start_server(self) -> Program:
