@@ -175,7 +175,7 @@ def test_a_watch_that_has_ended_is_named(broker: Broker, watch: BrokerWatch) -> 
     """What nobody has seen cannot be called sound."""
     watch.check(time.monotonic_ns() - 1)
     os.kill(watch.pid, signal.SIGKILL)
-    with pytest.raises(RigError, match="that watches the MQTT broker was killed by signal 9: nobody saw"):
+    with pytest.raises(RigError, match="that watches the MQTT broker was killed by signal 9: a standstill"):
         wait_for(lambda: watch.check(time.monotonic_ns() - 1), lambda: "nothing was said")
     broker.check()
 

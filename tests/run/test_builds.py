@@ -93,7 +93,7 @@ def test_a_bundle_without_the_image_says_what_it_holds(bundle: Path) -> None:
 def test_a_build_without_the_agent_measures_probes_alone(product: Path, virtual_firmware: Path) -> None:
     """Its benches are refused at once, and probes with a build that has the agent."""
     assert find_builds(product, [PRODUCT], no_word)[PRODUCT].build_dir == product
-    with pytest.raises(ConfigError, match=r"build is a build without hil's agent.*Next: .*by a probe"):
+    with pytest.raises(ConfigError, match=r"build is a build without hil's agent.*Next: .*with a probe"):
         find_builds(product, [OWN], no_word)
     with pytest.raises(ConfigError, match=r"has hil's agent, but only probes are selected"):
         find_builds(virtual_firmware, [PRODUCT], no_word)
