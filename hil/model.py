@@ -350,7 +350,7 @@ class Recovery:
 
 @dataclass(frozen=True)
 class Ruler:
-    """Whose ruler (hil.boards.firmware.ruler) was wanted, and what became of it.
+    """The ruler (hil.boards.firmware.ruler) that was asked for, and the ruler that was used.
 
     ``moved`` names the components that differ from the product's own and took their place. ``reason`` says
     why the product kept its own, "" where it has those of ``commit``.

@@ -136,7 +136,7 @@ def by_severity(series: Iterable[SeriesVerdict]) -> list[SeriesVerdict]:
 
 
 def excess(item: SeriesVerdict) -> float:
-    """Return by which share of its limit a value is beyond it."""
+    """Return the excess of a value over its limit, as a share of the limit."""
     if not item.value or not item.limit:
         return math.inf
     return abs(item.value - item.limit) / abs(item.limit)

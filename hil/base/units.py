@@ -109,7 +109,7 @@ def convert(value: float, source: Unit, target: Unit) -> float:
 
 
 def conversion(source: Unit, target: Unit) -> tuple[int, int]:
-    """Return by what ``convert`` multiplies and divides, for many values. Raises QuantityError."""
+    """Return the factor and divisor of ``convert``, for many values. Raises QuantityError."""
     if source.dimension != target.dimension:
         raise QuantityError(
             f"{source.name} is a unit of {source.dimension}, {target.name} one of {target.dimension}"

@@ -34,7 +34,7 @@ Layout = Literal["comment", "summary"]
 
 @dataclass(frozen=True)
 class Source:
-    """Where a page's run is to be seen: addresses that GitHub gave us, "" or none by hand.
+    """The links of a page's run: addresses that GitHub gave us, "" or none by hand.
 
     ``links`` are texts and addresses; ``commits`` is the address of a commit without it. ``title`` and
     ``author`` are of the head's commit, ``count`` is how many there are since the base: "" and 0 unknown.

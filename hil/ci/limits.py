@@ -29,7 +29,7 @@ _MOST_FILES, _MOST_FILE_BYTES = 200, 1024 * 1024
 
 @dataclass(frozen=True)
 class LimitPlace:
-    """Where a repository has its limits and the file of its virtual rack, as paths from its top.
+    """The paths of a repository's limits and virtual rack file, from its top.
 
     A ``project`` of a team's has limits of its own beside the tool's; the tool has its own alone.
     """

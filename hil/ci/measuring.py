@@ -46,7 +46,7 @@ class BuildFailed(Exception):  # noqa: N818 (an answer)
 
 @dataclass(frozen=True)
 class Workshop:
-    """Where a plan's firmware is built and measured: ``repository`` is the checkout of the head."""
+    """The folders of a plan's firmware builds: ``repository`` is the checkout of the head."""
 
     plan: CiPlan
     repository: Path

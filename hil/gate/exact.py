@@ -24,7 +24,7 @@ class Range(NamedTuple):
 
 
 def growth(sides: _Sides) -> Range | None:
-    """Return by how much a board's figure grew; None where a role has no boot, or a value is infinite."""
+    """Return the growth of a board's value; None if a role has no boot, or a value is infinite."""
     mine, others = ([value for value in side if not math.isnan(value)] for side in sides)
     if not (mine and others) or not all(map(math.isfinite, (*mine, *others))):
         return None

@@ -28,7 +28,7 @@ _TERM = re.compile(rf"\s*([+-])\s*((?:{re.escape(DEVICE)}|{re.escape(METER)})[A-
 
 @dataclass(frozen=True)
 class OutcomeRule:
-    """Which rows succeeded: ``column`` equals ``ok``; others were given up after ``timeout_parameter``.
+    """Rows that succeeded: ``column`` equals ``ok``; others were given up after ``timeout_parameter``.
 
     It is "" where nothing can time out.
 

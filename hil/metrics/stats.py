@@ -94,7 +94,7 @@ def mean(values: Sequence[float]) -> float:
 
 
 def design_effect(beyond: np.ndarray, done_us: Sequence[int] | None, chance: float = 0.0) -> float:
-    """Return by how much serial dependence shrinks the number of samples; 1 where they look independent.
+    """Return the factor by which serial dependence shrinks the number of samples; 1 if they look independent.
 
     ``beyond`` marks the samples beyond a value, in the order in which they were planned. Consecutive ones are
     one episode: a sample that kept within the value ends it, and so does EPISODE_US between the ends of its
@@ -310,7 +310,7 @@ def _student_interval(data: np.ndarray, alpha: float) -> Interval:
 
 
 def _neighbours(data: np.ndarray, batch_rows: float) -> float:
-    """Return by how much the variance of the mean exceeds that of independent batches.
+    """Return the ratio of the mean's variance to the variance of independent batches.
 
     Of rows that each follow from the one before (AR(1)), with the autocorrelation of neighbours taken two
     standard errors above its estimate, 0 at least.
@@ -325,7 +325,7 @@ def _neighbours(data: np.ndarray, batch_rows: float) -> float:
 
 
 def overdispersion(hits: Sequence[int], trials: Sequence[int]) -> float:
-    """Return by how much more the share of hits varies than independent trials would let it; at least 1.
+    """Return the factor by which the share of hits varies more than in independent trials; at least 1.
 
     Pearson's chi-square over its degrees of freedom, of rows or of batches of rows, whichever is larger: what
     comes in bursts varies from row to row, what comes for a while from batch to batch. Either is taken one

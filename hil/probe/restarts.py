@@ -151,7 +151,7 @@ class RestartWatch:
         self._boot_ns = line.time_ns - first_ns
 
     def take(self, line: TimedLine) -> str:
-        """Return by what a line shows that the product began again, "" where it does not."""
+        """Return the sign of a restart in a line of the product; "" if there is none."""
         if is_of_rom(line.text):  # whoever reads the ROM's lines knows of it
             self._stage, self._clock = -1, LogClock()
             return ""

@@ -150,7 +150,7 @@ def parse_info(path: Path, content: bytes) -> RunInfo:
 
 
 def planned_boots(info: RunInfo) -> dict[tuple[str, str], int]:
-    """Return in how many boots each (board, case id) was to be measured."""
+    """Return the planned number of boots of each (board, case id)."""
     return {(board, case_id): boots for board, cases in info.plan.items() for case_id, boots in cases.items()}
 
 

@@ -40,7 +40,7 @@ class Where:
 
 @dataclass(frozen=True)
 class Since:
-    """Where a limit comes from: measured at which commit, on which day and boards, from how many samples.
+    """The origin of a limit: the commit, day, boards and number of samples of its measurement.
 
     ``n`` of 0 says that it was reckoned, not measured.
     """

@@ -36,7 +36,7 @@ _LATENESS = (("woke_us", "planned_us"), ("acquired_us", "woke_us"))  # what a be
 
 @dataclass(frozen=True)
 class Origin:
-    """Whose trace it is. ``number`` counts the board's traces of this run, from 1."""
+    """The board, boot and case of a trace. ``number`` counts the board's traces of this run, from 1."""
 
     board: str
     kind: str

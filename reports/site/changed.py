@@ -111,7 +111,7 @@ def _tag(event: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _facts(event: Mapping[str, Any], trend: Mapping[str, Any]) -> list[Words]:
-    """Return since when, by whose commit, between which, by how much and where."""
+    """Summarise onset, commit range, size and boards of a change."""
     facts: list[Words] = [f"since {event['night']}, {open_words(event)}"]
     facts += filter(None, [commit_words(event), _range(event)])
     of_ratio = " beside the reference" if event["of_ratio"] else ""

@@ -70,7 +70,7 @@ def _compared_figure(item: ComparedSeries, short: dict[str, str], *, calm: bool)
 
 
 def _short_cases(verdict: Verdict) -> dict[str, str]:
-    """Return of each case, by its id, the parameters that tell it from the others of its bench."""
+    """Return for each case, by its id, the parameters that distinguish it from others of its bench."""
     benches: dict[str, dict[str, list[str]]] = {}
     judged: list[SeriesVerdict | ComparedSeries] = [*verdict.series, *verdict.compared]
     for item in judged:

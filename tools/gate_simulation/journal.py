@@ -38,7 +38,7 @@ def records_of(leg: Leg, turns: Turns, case: Case, measured: Mapping[str, Statis
 
 
 def _rows_of(metrics: Sequence[Metric]) -> int:
-    """Return as few rows as will do: none of 40 failed, in all boots, is few enough to pass."""
+    """Return the fewest rows that suffice: 0 of 40 failures, in all boots, is few enough to pass."""
     counted = any(one.scale == "count" for one in metrics)
     return ROWS if counted or len({one.statistic for one in metrics}) > 1 else 1
 

@@ -33,7 +33,7 @@ _LAST_LINES = 60
 
 @dataclass(frozen=True)
 class RulerSources:
-    """Whose ruler is wanted; without a ``revision`` the working tree's."""
+    """The ruler to build with; without a ``revision`` the working tree's."""
 
     repository: Path
     state: SourceState

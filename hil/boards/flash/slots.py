@@ -23,7 +23,7 @@ from hil.boards.rack import Board
 
 @dataclass(frozen=True)
 class SlotLayout:
-    """Where a partition table has its OTA slots, by number, and its otadata."""
+    """The OTA slots of a partition table, by number, and its otadata."""
 
     slots: tuple[Partition, ...]
     otadata: Partition

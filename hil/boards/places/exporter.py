@@ -100,7 +100,7 @@ def _port(board: Board) -> dict[str, dict[str, object]]:
 
 
 def _usb_match(port: UsbPort) -> dict[str, str]:
-    """Return by which properties of udev labgrid finds a port; those with @ are the device's above it."""
+    """Return the udev properties by which labgrid finds a port; those with @ belong to its parent device."""
     number = "" if port.interface is None else f"{port.interface:02x}"
     words = {"@sys_name": port.path, "@serial": port.serial, "ID_USB_INTERFACE_NUM": number}
     return {name: word for name, word in words.items() if word}

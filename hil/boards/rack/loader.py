@@ -60,7 +60,7 @@ class BrokerSettings:
 
 @dataclass(frozen=True)
 class CaptureSettings:
-    """Where captures see what came through the air: an interface of the host, "" where it has none."""
+    """The interface where captures see the air's frames: an interface of the host, "" where it has none."""
 
     access_point: str = ""
 

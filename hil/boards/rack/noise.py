@@ -40,7 +40,7 @@ class Bistable:
 
 @dataclass(frozen=True)
 class NoiseSettings:
-    """Which noise profile, and from which seed. ``session`` names the session whose draws are wanted, "" for
+    """A noise profile and its seed. ``session`` names the session whose draws are wanted, "" for
     the run's own; ``session_step`` (log scale) is added to every boot of the run, as a change of the access
     point would be."""
 

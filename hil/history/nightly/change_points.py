@@ -149,7 +149,7 @@ def _unowned(series_id: str, nights: Sequence[Night], step: int) -> str:
 def _ratio_across(
     nights: Sequence[Night], edges: tuple[int, int, int], chains: Sequence[Chain]
 ) -> float | None:
-    """Return by how much the ratio moved at a step of the raw values; None where one side has no ratio."""
+    """Return the change of the ratio at a step of the raw values; None if one side has no ratio."""
     start, step, end = edges
     for part in chains:
         ratio_of = dict(zip(map(id, part.nights), part.ratios, strict=True))

@@ -109,7 +109,7 @@ def plausible(logs: Sequence[float], start: int, step: int, end: int) -> tuple[i
 
 
 def loss_at(part: np.ndarray, best: int, other: int) -> float:
-    """Return by how much a step at ``other`` is less likely than at ``best``, as a logarithm (at least 0)."""
+    """Return the log likelihood ratio of a step at ``best`` against a step at ``other`` (at least 0)."""
     at_best = _squares(part[:best]) + _squares(part[best:])
     at_other = _squares(part[:other]) + _squares(part[other:])
     return max(0.0, len(part) / 2 * math.log((at_other + 1e-18) / (at_best + 1e-18)))

@@ -72,7 +72,7 @@ def _beside(name: SeriesId) -> tuple[str, ...]:
 
 
 def _moved(nights: Sequence[Night], step: datetime.date) -> float | None:
-    """Return by how much the level changed at a night (logarithm), None where a side has too few nights."""
+    """Return the change of the level at a night (logarithm); None if a side has too few nights."""
     before = [night.level for night in nights if step - WINDOW <= night.date < step]
     after = [night.level for night in nights if step <= night.date < step + WINDOW]
     if min(len(before), len(after)) < NIGHTS_MIN:

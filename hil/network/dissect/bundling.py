@@ -74,7 +74,7 @@ def _added_up(directions: Sequence[_Direction]) -> Bundling:
 
 @dataclass(frozen=True)
 class _Side:
-    """Which segments are the sender's."""
+    """The sender of segments: its address and ports."""
 
     address: str
     ports: frozenset[int]

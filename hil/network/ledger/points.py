@@ -14,7 +14,7 @@ class _Worded(IntEnum):
 
 
 class LossPoint(_Worded):
-    """Where a message can be seen; a loss is owned by the first point where it is missing."""
+    """A point where a message can be seen; a loss is owned by the first point where it is missing."""
 
     DEVICE_CALL = 1
     DEVICE_TCP = 2

@@ -201,7 +201,7 @@ class BoardPlan:
         return tuple(Stage(image, tuple(boots)) for image, boots in grouped)
 
     def boots_of(self, case: Case) -> int:
-        """Return in how many boots a case is measured."""
+        """Return the number of boots that measure a case."""
         return sum(case in boot for boot in self.boots)
 
 

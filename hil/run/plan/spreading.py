@@ -70,7 +70,7 @@ def _without(share: _Share, boards: Collection[str]) -> _Share:
 
 
 def _homes(shares: Iterable[_Share]) -> dict[str, str]:
-    """Return by share the board that measures it; nothing of one that no board can.
+    """Return the board that measures each share, without shares that no board can measure.
 
     All are to have alike much, whoever of them has the air: so turns on it are left out. Each board is
     flashed once, beside the others, with the image that most of the work needs; another flash costs time.

@@ -69,7 +69,7 @@ def _falls(records: Records, _alpha: float) -> Estimate:
 
 
 def _spread_of_answers(records: Records, _alpha: float) -> Estimate:
-    """Return by which share the bytes that answer a message differ between payloads, of a QoS level."""
+    """Return the relative difference of a message's answer bytes between payloads, at a QoS level."""
     answers: dict[int, list[float]] = {}
     for (_size, qos), own in by_payload(records).items():
         cost = cost_of(own, qos)
