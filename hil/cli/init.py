@@ -35,7 +35,7 @@ EXPLAINED = {
     "hil/benches/test_boot_time.py": "what its rows must keep",
     "hil/thresholds/boot_time.yaml": "its cases, metrics and limits",
     ".github/workflows/hil.yml": "measures each pull request on the virtual rack",
-    ".gitignore": "leaves out/ to this machine: runs and reports",
+    ".gitignore": "leaves runs, reports and Python bytecode to this machine",
 }
 NEXT = {
     "hil doctor": "says what this machine lacks",
@@ -146,7 +146,7 @@ def files_of(root: Path, firmware: Path, today: datetime.date, workflow: str) ->
     called = {top / WORKFLOW: found.pop(WORKFLOW)}
     found[RACK] = (TOOL_RACKS / "virtual.yaml").read_text(encoding="utf-8")
     if not (root / IGNORED).exists() and not ignores_runs(root):
-        found[IGNORED] = "out/\n"
+        found[IGNORED] = "out/\n__pycache__/\n"
     return {**{root / name: text for name, text in found.items()}, **(called if workflow else {})}
 
 

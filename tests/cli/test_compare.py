@@ -118,7 +118,7 @@ def project(tmp_path: Path) -> Path:
         {
             "CMakeLists.txt": CMAKE,
             "hil.toml": HIL_TOML,
-            ".gitignore": "/out/\nsdkconfig\n",
+            ".gitignore": "/out/\n__pycache__/\nsdkconfig\n",
             "sdkconfig.defaults": "CONFIG_FREERTOS_HZ=1000\n",
             "main/CMakeLists.txt": 'idf_component_register(SRCS "main.c")\n',
             "main/Kconfig.projbuild": KCONFIG,

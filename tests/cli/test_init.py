@@ -78,7 +78,7 @@ def test_git_does_not_see_runs(tmp_path: Path, *, in_git: bool) -> None:
     if in_git:
         git(project, "init", "--quiet")
     said = init(project)
-    assert (project / ".gitignore").read_text() == "out/\n"
+    assert (project / ".gitignore").read_text() == "out/\n__pycache__/\n"
     assert "does not name out/" not in said + init(project)
     (project / ".gitignore").write_text("build/\n")
     said = init(project)

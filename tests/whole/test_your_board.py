@@ -55,7 +55,7 @@ def project(tmp_path: Path, virtual_firmware: Path) -> Path:
     files = {
         "CMakeLists.txt": CMAKE,
         "hil.toml": HIL_TOML,
-        ".gitignore": "/out/\nsdkconfig\n",
+        ".gitignore": "/out/\n__pycache__/\nsdkconfig\n",
         "sdkconfig.defaults": "CONFIG_FREERTOS_HZ=1000\n",
         "main/CMakeLists.txt": 'idf_component_register(SRCS "main.c")\n',
         "main/Kconfig.projbuild": KCONFIG,
