@@ -166,7 +166,7 @@ def test_a_port_that_is_taken(new_lab: NewLab) -> None:
     """Exit 3; which port, for which board, and how to find who has it; the journal says so too."""
     lab = new_lab(1, ports=free_ports(1))
     with socket.create_server(("127.0.0.1", lab.ports[0])):
-        assert_refused(lab, 3, f"port {lab.ports[0]}", "b1", "taken", "ss -ltnp")
+        assert_refused(lab, 3, f"port {lab.ports[0]}", "b1", "in use", "ss -ltnp")
     entries = lab.entries()
     assert [entry["exit_code"] for entry in of_type(entries, "fault")] == [3]
     assert len(of_type(entries, "not-run")) == 1
