@@ -6,6 +6,7 @@ Names and arguments are those of scipy.special. tests/base/test_special.py compa
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from statistics import NormalDist
@@ -34,6 +35,7 @@ def stdtr(freedom: float, t: float) -> float:
     return tail if t < 0.0 else 1.0 - tail
 
 
+@functools.lru_cache(maxsize=4096)  # a run asks for the same few again and again
 def stdtrit(freedom: float, p: float) -> float:
     """Return the t of which stdtr() is ``p``."""
     if not 0.0 < p < 1.0:
@@ -56,6 +58,7 @@ def betaincc(a: float, b: float, x: float) -> float:
     return 0.0 if a <= 0.0 else _beta_tails(a, b, x, 1.0 - x)[1]
 
 
+@functools.lru_cache(maxsize=4096)
 def betaincinv(a: float, b: float, p: float) -> float:
     """Return the x of which betainc() is ``p``; 0 where that is below what a double can tell from 0."""
     if betainc(a, b, _TINY) >= p:
@@ -177,8 +180,10 @@ def _beta_fraction(a: float, b: float, x: float, y: float) -> float:
             m * (b - m) * x / ((a + 2 * m - 1.0) * (a + 2 * m)),
             -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1.0)),
         ):
-            d = 1.0 / _away(1.0 + factor * d)
-            c = _away(1.0 + factor / c)
+            d, c = 1.0 + factor * d, 1.0 + factor / c
+            if -_TINY < d < _TINY or -_TINY < c < _TINY:
+                d, c = _away(d), _away(c)
+            d = 1.0 / d
             value *= c * d
         if abs(c * d - 1.0) < _EXACT:
             return math.exp(log_front) * value / a

@@ -255,7 +255,7 @@ def test_a_session_is_taken_once(tmp_path: Path) -> None:
     found = taken(tmp_path, value("connect_ms", 412), passed())
     assert found.directory.run_id == "20261129T100000Z-pytest-0a1b"
     assert found.directory.read_info().started_utc == "2026-11-29T10:00:00Z"
-    with pytest.raises(ConfigError, match="there is a run of this name already"):
+    with pytest.raises(ConfigError, match="a run of this name exists already"):
         taken(tmp_path, value("connect_ms", 412), passed())
 
 

@@ -144,6 +144,6 @@ def test_options_of_a_rack_are_refused(suite: Path, capsys: pytest.CaptureFixtur
     new = build(suite / "new", 520)
     words = ["compare", "--pytest", "test_wifi.py", "--firmware", str(new), "--base", str(new)]
     assert run_command([*words, "--suite", "pr"]) == 2
-    assert "--suite: for a rack" in capsys.readouterr().err
+    assert "--suite: only for a rack" in capsys.readouterr().err
     assert run_command(words) == 2
     assert "hold the same image" in capsys.readouterr().err
