@@ -104,7 +104,7 @@ def machine(tmp_path: Path) -> Machine:
 
 def note_installed(checkout: Path) -> None:
     """Have the script believe that these lock files are what is in .venv."""
-    for name, files in {"installed": LOCK_FILES, "installed-node": ["requirements.lock"]}.items():
+    for name, files in {"installed": LOCK_FILES, "installed-reporting": ["requirements.lock"]}.items():
         content = b"".join((checkout / file).read_bytes() for file in files)
         (checkout / ".venv" / f".{name}").write_text(hashlib.sha256(content).hexdigest())
 
