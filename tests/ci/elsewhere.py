@@ -26,7 +26,7 @@ def note_installed(environment: Path, tool: Path) -> None:
     """Write what .ci/bootstrap writes where the lock files of ``tool`` are installed."""
     noted = {
         "installed": LOCKS,
-        "installed-node": ("requirements.lock",),
+        "installed-reporting": ("requirements.lock",),
         "installed-site": ("reports/site/package-lock.json", "requirements.lock"),
         "installed-release": ("requirements-release.lock",),
     }
