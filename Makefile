@@ -6,8 +6,6 @@ HIL := .venv/bin/hil
 SIDE_BY_SIDE := -p no:pytest_embedded --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 10 --timeout 600
 # what is started a thousand times is compiled once, whatever the environment asks for, as images of containers do
 unexport PYTHONDONTWRITEBYTECODE
-# tests wait a third of their time, in which lint is done; what it says stands before their end, its status counts
-beside_lint = $(MAKE) --no-print-directory lint & lint=$$!; $(1); tests=$$?; wait $$lint && exit $$tests
 C_FILES = $(shell find firmware hil tests tools -type d \( -name build -o -name managed_components \) -prune \
 	-o -name '*.[ch]' -print)
 
@@ -30,7 +28,8 @@ report: ## build the report of the newest run again: out/report
 
 test: ## everything that proves the harness, 14 to 20 minutes on two cores; of what is heavy, one smoke each
 	@.ci/bootstrap test
-	@$(call beside_lint,$(PYTHON) -m pytest $(SIDE_BY_SIDE) -m "not heavy")
+	@$(MAKE) --no-print-directory lint
+	@$(PYTHON) -m pytest $(SIDE_BY_SIDE) -m "not heavy"
 
 test-docs: ## links and commands of the pages, in seconds
 	@.ci/bootstrap python
@@ -42,7 +41,8 @@ test-fast: ## what needs neither rack nor firmware nor browser, in two to three 
 
 test-all: ## all tests, the heavy ones too: the workflows under act, every browser size, each bench target's short pass
 	@.ci/bootstrap test
-	@$(call beside_lint,$(PYTHON) -m pytest $(SIDE_BY_SIDE))
+	@$(MAKE) --no-print-directory lint
+	@$(PYTHON) -m pytest $(SIDE_BY_SIDE)
 
 size: ## print lines, commands, options and words beside what is allowed; write each lower number
 	@.ci/bootstrap test

@@ -19,6 +19,7 @@ SOURCES = PROJECT_ROOT / "firmware" / "host" / "test"
 TIMEOUT_S = 120.0
 DRIVEN = {  # by tests of their own, most of which tell the program what to do
     "test_esp_sntp",
+    "test_rtos_ramp",
     "test_https_driver",
     "test_lwip_flow",
     "test_mqtt_driver",
@@ -30,7 +31,6 @@ PROGRAMS = sorted({path.stem for path in SOURCES.glob("test_*.c")} - DRIVEN)
 IDF = [name for name in PROGRAMS if name.startswith(("test_freertos", "test_esp", "test_trace"))]
 MARKS: Mapping[str, pytest.MarkDecorator] = {
     "test_rtos_partners": pytest.mark.needs_real_time,
-    "test_rtos_ramp": pytest.mark.needs_real_time,
 }
 WITHOUT_REALTIME = ("setpriv", "--bounding-set", "-sys_nice", "--inh-caps", "-sys_nice")
 
