@@ -422,6 +422,7 @@ def main() -> None:
     if sys.argv[1:] == ["--version"]:
         print(f"esp-emu {asked.get('version', VERSION)}")
         return
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # asyncio's lets the board boot, and then does not save it
     os._exit(asyncio.run(emulate(sys.argv[1:], asked)))
 
 

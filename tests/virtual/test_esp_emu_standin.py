@@ -9,12 +9,14 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hil.base.paths import PROJECT_ROOT
 from hil.boards.firmware.image import build_image_dir
 from tests.virtual import esp_emu_standin
 from tests.virtual.virtual_board_rig import flash_files, run_esptool, write_flash_file
@@ -250,3 +252,21 @@ def test_ends(flags: list[str], status: int, said: bytes, tmp_path: Path) -> Non
     assert done.returncode == status, done.stderr
     assert said in done.stdout
     assert (tmp_path / "trace.json").exists() == ("--trace" in flags)
+
+
+@pytest.mark.slow
+def test_interrupted_before_it_listens_to_signals(tmp_path: Path) -> None:
+    """An interrupt that comes that early kills it at once: no chip speaks in a process that will not save."""
+    early = (
+        "import os, signal\n"
+        "from tests.virtual import esp_emu_standin as standin\n"
+        "find = standin.chip_of\n"
+        "standin.chip_of = lambda name: (os.kill(os.getpid(), signal.SIGINT), find(name))[1]\n"
+        "standin.main()\n"
+    )
+    argv = [sys.executable, "-c", early, "--chip", "esp32c3", "--firmware", str(bootable(tmp_path))]
+    done = subprocess.run(
+        argv, cwd=PROJECT_ROOT, stdin=subprocess.PIPE, capture_output=True, timeout=TIMEOUT_S, check=False,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (-signal.SIGINT, b"")
