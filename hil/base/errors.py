@@ -115,7 +115,7 @@ _NO_MEMORY = re.compile(r"failed to map segment|[Cc]annot allocate memory")  # a
 
 
 def want_of(error: BaseException) -> RigError | None:
-    """Return what a host lacks, where an error comes from that; else None.
+    """Return the error of a host that lacks something; None for another error.
 
     That is descriptors, memory, room on a disk, or the right to write a file.
     """

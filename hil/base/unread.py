@@ -7,6 +7,7 @@ its reader.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -82,10 +83,17 @@ def _thresholds(folder: Path, benches: set[str]) -> Iterator[str]:
             yield f"{_name(path)}; call it {_REFERENCE.name}."
 
 
+_NO_TESTS = re.compile(r"\.|out$|build|managed_components$|node_modules$")  # folders of thousands of files
+
+
 def _has_test(stem: str) -> bool:
-    """Say whether a suite has the test file of a name, wherever that is in the project."""
-    names = (f"test_{stem}.py", f"pytest_{stem}.py", f"{stem}_test.py")
-    return any(next(PROJECT_ROOT.rglob(name), None) for name in names)
+    """Return whether a suite has the test file of a name, wherever that is in the project."""
+    names = {f"test_{stem}.py", f"pytest_{stem}.py", f"{stem}_test.py"}
+    for _, folders, files in os.walk(PROJECT_ROOT):
+        if names & set(files):
+            return True
+        folders[:] = [name for name in folders if not _NO_TESTS.match(name)]
+    return False
 
 
 def _stem(path: Path) -> str:

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import re
-import subprocess
 
 from hil.base.chips import CHIPS
 from hil.base.errors import ConfigError, RigError
+from hil.base.process import output_of
 from hil.boards.flash.identify import Identity
 from hil.boards.ports import Port
 
@@ -67,8 +67,8 @@ def route() -> tuple[str, str]:
     """Return the interface by which this host reaches its network, and its address there. Raises RigError."""
     argv = ["ip", "-4", "-oneline", "route", "get", _SOMEWHERE]
     try:
-        said = subprocess.run(argv, capture_output=True, text=True, timeout=_IP_TIMEOUT_S, check=False).stdout
-    except (OSError, subprocess.TimeoutExpired):
+        said = output_of(argv, _IP_TIMEOUT_S)
+    except RigError:  # no ip, or no route
         said = ""
     found = re.search(r" dev (\S+) .*\bsrc (\S+)", said)
     if not found:

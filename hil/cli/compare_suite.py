@@ -11,25 +11,22 @@ from pathlib import Path
 
 import click
 
-from hil.base.errors import ConfigError, ExitCode
+from hil.base.errors import ConfigError
 from hil.base.paths import PROJECT_FILE, PROJECT_ROOT
 from hil.base.project import Project, read_project
 from hil.boards.firmware.build_folder import app_image
-from hil.gate import judge
+from hil.cli.conclusion import show
+from hil.gate.stored import judge_stored
 from hil.model import Role
 from hil.run.base_build import describe_tree, find_base
+from hil.run.campaign import DEFAULT_BUDGET_MIN
 from hil.run.options import RunOptions
-from hil.store import RunDirectory, add_verdict, read_measured
-from hil.store.files import short_path
-from hil.store.run_info import planned_boots
-from hil.store.verdicts import status_of
+from hil.store import RunDirectory, read_measured
 from hil.suite.turns import SuiteCommand, SuiteTurns
-from hil.thresholds import own_limits
 
-BUDGET_MIN = 15.0
 _READ = {
-    "ref", "suite_path", "firmware", "base_build", "target", "budget", "thresholds", "out", "trigger",
-    "no_report", "undecided_status",
+    "ref", "suite_path", "firmware", "base_build", "target", "budget", "thresholds", "out", "no_report",
+    "undecided_status",
 }  # fmt: skip
 
 
@@ -65,7 +62,7 @@ def compare_suite(options: RunOptions, suite: Suite, ref: str | None) -> int:
         )
     command = SuiteCommand(_pytest(), (str(suite.path), *suite.arguments), Path.cwd())
     turns = SuiteTurns(command, builds, options.out, options.thresholds, options.trigger, click.echo)
-    return _conclude(turns.measure(60 * (options.budget or BUDGET_MIN)), options)
+    return _conclude(turns.measure(60 * (options.budget or DEFAULT_BUDGET_MIN)), options)
 
 
 def _pytest() -> str:
@@ -105,25 +102,9 @@ def _target(options: RunOptions, project: Project | None) -> str:
 
 
 def _conclude(directory: RunDirectory, options: RunOptions) -> int:
-    """Judge and report a run as `hil run` does; return its exit status."""
-    from rich.console import Console
-
+    """Judge, report and show a run as `hil run` does; return its exit status."""
     from hil.reports.finish import ReportOptions, finish
-    from hil.reports.terminal import render_screen
 
-    stored = read_measured(directory.path)
-    run = add_verdict(stored, judge(stored.journal.entries, own_limits(stored), planned_boots(stored.info)))
+    run = judge_stored(read_measured(directory.path))
     done = finish(run, ReportOptions(options.out, site=not options.no_report), say=click.echo)
-    for warning in done.warnings:
-        click.echo(warning, err=True)
-    render_screen(
-        run.info,
-        run.verdict,
-        run.records,
-        run_path=short_path(run.path),
-        console=Console(highlight=False),
-        reported=done.noted(),
-    )
-    code = status_of(run.info, run.verdict)
-    is_neutral = code == ExitCode.UNDECIDED and run.verdict.on_undecided == "neutral"
-    return int(options.undecided_status if is_neutral else code)
+    return show(run, done.noted(), undecided=options.undecided_status)

@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
-from hil.base.errors import ConfigError, ExitCode
+from hil.base.errors import ConfigError
 from hil.base.paths import PROJECT_ROOT
 from hil.boards.firmware.build import build_all
 from hil.boards.firmware.build_folder import Image
 from hil.boards.firmware.failure import read_failure
 from hil.boards.firmware.selection import Firmware, find_firmware, same_flash
+from hil.cli.conclusion import show
 from hil.cli.options import run_options
-from hil.gate import judge
+from hil.gate.stored import judge_stored
 from hil.model import Case, NoBase, Role, Verdict
 from hil.reports.names import case_name, short_metric
 from hil.run.campaign import Against
@@ -27,17 +27,14 @@ from hil.run.options import RunOptions
 from hil.run.plan.selection import select_cases
 from hil.run.run_facts import images_info
 from hil.run.sealed import BOOTS, RACK, SealedPlan, comparison_of, measure_sealed
-from hil.store import JudgedRun, RunDirectory, RunInfo, add_verdict, ended, read_measured
-from hil.store.files import short_path
+from hil.store import RunDirectory, RunInfo, ended, read_measured
 from hil.store.run_info import (
     ComparedInfo,
     RunBoard,
     Trigger,
     describe_run,
     new_run_id,
-    planned_boots,
 )
-from hil.store.verdicts import status_of
 from hil.thresholds import Thresholds, load_project, project_files
 from hil.thresholds.loader import FOLDER
 from hil.virtual.emulator.drivers import COUNTING, find_counting
@@ -72,9 +69,7 @@ def command(**given: Any) -> int:
     if no_base:
         directory.append(NoBase(directory.run_id, *no_base))
     _measure(plan, directory, limits)
-    run = _conclude(directory, limits, options.out, report=not options.no_report)
-    code = status_of(run.info, run.verdict)
-    return options.undecided_status if code == ExitCode.UNDECIDED and run.verdict.is_neutral else int(code)
+    return _conclude(directory, limits, options)
 
 
 def _cases(limits: dict[str, Thresholds], suite: str) -> tuple[Case, ...]:
@@ -136,27 +131,16 @@ def _measure(plan: SealedPlan, directory: RunDirectory, limits: Mapping[str, Thr
     measure_sealed(plan, directory.append, say)
 
 
-def _conclude(
-    directory: RunDirectory, limits: Mapping[str, Thresholds], out: Path, *, report: bool
-) -> JudgedRun:
-    """Judge, say the verdict, report; return the judged run."""
+def _conclude(directory: RunDirectory, limits: Mapping[str, Thresholds], options: RunOptions) -> int:
+    """Judge, report and show the run; return its exit status."""
     from hil.reports.finish import ReportOptions, finish
-    from hil.reports.terminal import render_screen
 
     stored = read_measured(directory.path)
-    run = add_verdict(stored, judge(stored.journal.entries, limits, planned_boots(stored.info)))
+    run = judge_stored(stored, limits)
     for line in [] if run.verdict.compared else _parts(run.verdict):
         click.echo(line)
-    done = finish(run, ReportOptions(out, site=report), say=click.echo)
-    render_screen(
-        run.info,
-        run.verdict,
-        run.records,
-        run_path=short_path(run.path),
-        console=Console(highlight=False),
-        reported=done.noted(),
-    )
-    return run
+    done = finish(run, ReportOptions(options.out, site=not options.no_report), say=click.echo)
+    return show(run, done.noted(), undecided=options.undecided_status)
 
 
 def _parts(verdict: Verdict) -> list[str]:

@@ -19,6 +19,7 @@ from hil.boards.desk import ALONE, PASSWORD, SSID, rack_file, route
 from hil.boards.ports import Port, named, owners, who_answers
 from hil.boards.rack import load_rack
 from hil.boards.serial_url import port_at
+from hil.cli.options import write_text
 from hil.network.access_point import check_password
 from hil.run.campaign import read_campaign
 from hil.run.options import DEFAULT_RACK, RunOptions
@@ -66,7 +67,7 @@ def _new(options: RunOptions, port: Port, file: Path) -> RunOptions:
         _know_network()
     kept = file.is_file()
     path = options.out / "rack.yaml" if kept else file
-    _write(path, text)
+    write_text(path, text, otherwise=", or name another file: --rack FILE")
     click.echo(f"Wrote {_short(path)}" + (f", as {_short(file)} has no board at this port" if kept else ""))
     return replace(options, rack=path, boards=(found.board_id,))
 
@@ -102,17 +103,6 @@ def _know_network() -> None:
     password = click.prompt("Its password (not shown)", hide_input=True)
     check_password(ssid, password, "what was typed")
     click.echo(f"Kept for this project in {keep({SSID: ssid, PASSWORD: password})}")
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise RigError(
-            f"the rack file {path} cannot be written: {error.strerror}.",
-            next_step="give this user write access to that folder, or name another file: --rack FILE.",
-        ) from error
 
 
 def _short(path: Path) -> str:

@@ -11,6 +11,7 @@ from hil.base.errors import ConfigError
 from hil.base.paths import TOOL_RACKS
 from hil.boards.firmware.build_folder import flasher_args, option
 from hil.boards.rack import load_rack
+from hil.cli.options import write_text
 from hil.run.options import DEFAULT_RACK, RunOptions
 from hil.virtual.emulator.drivers import driver_of
 
@@ -57,8 +58,7 @@ def in_emulator(options: RunOptions, emulator: str) -> RunOptions:
         chip=chip,
         mac=_MAC,
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    write_text(path, text)
     return replace(options, rack=path)
 
 

@@ -15,15 +15,15 @@ import hil
 from hil.base.errors import ConfigError, ExitCode, HilError, RigError
 from hil.base.paths import PROJECT_THRESHOLDS
 from hil.base.untrusted import terminal
-from hil.cli.options import DEFAULT_OUT, run_options
+from hil.cli.conclusion import show
+from hil.cli.options import DEFAULT_OUT, count, run_options
 from hil.gate import judge
 from hil.gate.otherwise import Otherwise, judged_otherwise
 from hil.model import Verdict
 from hil.store import JudgedRun, StoredRun, add_verdict, read_judged_run, read_measured
 from hil.store.directory import SUMMARY, VERDICTS
-from hil.store.files import short_path, typed_path
+from hil.store.files import typed_path
 from hil.store.run_info import planned_boots
-from hil.store.verdicts import status_of
 from hil.thresholds import Thresholds, among_legs, load_all, load_project
 from hil.thresholds.loader import FOLDER
 
@@ -70,8 +70,7 @@ def _judge_again(run: Path, thresholds: Path | None, *, verbose: bool) -> int:
         _say(judged.journal.torn)
     if verbose:
         _show(judged.verdict)
-    _show_screen(judged, verbose=verbose)
-    return int(status_of(judged.info, judged.verdict))
+    return show(judged, verbose=verbose)
 
 
 def _verdict_now(run: StoredRun, thresholds: Path | None) -> Verdict:
@@ -90,12 +89,10 @@ def _say_otherwise(runs: Sequence[Path], thresholds: Path | None) -> ExitCode:
             _say(f"{run}: not judged: {error}")
             continue
         found += bool(changes)
-        _say(
-            f"{run}: {_count(len(changes), 'verdict')} would be otherwise" if changes else f"{run}: the same"
-        )
+        _say(f"{run}: {count(len(changes), 'verdict')} would be otherwise" if changes else f"{run}: the same")
         for one in changes:
             _say(f"{one.before} → {one.now}, {one.subject}: {one.reason}", indent="  ")
-    words = f"{_count(len(runs), 'run')}: {found} would be judged otherwise by hil {hil.__version__}"
+    words = f"{count(len(runs), 'run')}: {found} would be judged otherwise by hil {hil.__version__}"
     _say(f"{words}, {unread} could not be judged." if unread else f"{words}.")
     return ExitCode.CONFIG if unread else ExitCode.UNDECIDED if found else ExitCode.PASS
 
@@ -103,10 +100,6 @@ def _say_otherwise(runs: Sequence[Path], thresholds: Path | None) -> ExitCode:
 def _otherwise(run: Path, thresholds: Path | None) -> tuple[Otherwise, ...]:
     stored = read_judged_run(run)
     return judged_otherwise(stored.verdict, _verdict_now(stored, thresholds))
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _limits(run: StoredRun, asked: Path | None) -> dict[str, Thresholds]:
@@ -145,23 +138,6 @@ def _show(verdict: Verdict) -> None:
             _say(f"{compared.outcome:13} {compared.target}: {compared.sentence}")
     for fault in verdict.faults:
         _say(f"fault         {fault.board or 'rack'}: {fault.sentence}")
-
-
-def _show_screen(run: JudgedRun, *, verbose: bool) -> None:
-    """Print the screen that the run ended with, of the verdict as it is now."""
-    from rich.console import Console
-
-    from hil.reports.terminal import render_screen
-
-    render_screen(
-        run.info,
-        run.verdict,
-        run.records,
-        run_path=short_path(run.path),
-        console=Console(highlight=False),
-        reported=run.reported,
-        verbose=verbose,
-    )
 
 
 def _say(line: str, *, indent: str = "") -> None:

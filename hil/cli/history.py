@@ -16,7 +16,7 @@ from hil.base.numeric import np
 from hil.base.units import QuantityError, Unit, find_unit, format_value, unit_of
 from hil.ci.night import add_runs
 from hil.cli.ci_steps import say
-from hil.cli.options import aligned, ci_folder, history_option, warn
+from hil.cli.options import aligned, ci_folder, count, history_option, warn
 from hil.history import branch, load
 from hil.history.branch import BRANCH, with_token
 from hil.history.export import write_csv
@@ -134,8 +134,8 @@ def _series(history: History, words: Sequence[str]) -> list[SeriesHistory]:
 def _show_sessions(history: History) -> None:
     values = dict.fromkeys(range(len(history.sessions)), 0)
     for entry in history.entries.values():
-        for session, count in zip(*np.unique(entry.session, return_counts=True), strict=True):
-            values[int(session)] += int(count)
+        for session, boots in zip(*np.unique(entry.session, return_counts=True), strict=True):
+            values[int(session)] += int(boots)
     several = any(history.products)
     rows = [("rack", "run", "trigger", "commit", "boards", "boot values")]
     for number, session in enumerate(history.sessions):
@@ -155,7 +155,7 @@ def _show_sessions(history: History) -> None:
         click.echo(line)
     racks = sorted({session.rack for session in history.sessions})
     click.echo(
-        f"{_count(len(history.sessions), 'session')} of {', '.join(racks)}: {len(history.entries)} series, "
+        f"{count(len(history.sessions), 'session')} of {', '.join(racks)}: {len(history.entries)} series, "
         f"{sum(values.values())} boot values"
     )
 
@@ -170,10 +170,6 @@ def _row(history: History, entry: SeriesHistory) -> tuple[str, ...]:
     shown = (_text(number, unit) for number in (median, deviation, float(entry.value[-1])))
     counts = (str(len(np.unique(entry.session))), str(len(entry)))
     return (kind, entry.role, *counts, *shown, entry.series_id)
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _text(value: float, unit: Unit) -> str:

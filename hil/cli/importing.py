@@ -14,18 +14,17 @@ from hil.base.paths import PROJECT_THRESHOLDS
 from hil.base.project import product_here
 from hil.base.units import find_unit, format_value
 from hil.base.untrusted import terminal
-from hil.cli.options import history_option, run_options
-from hil.gate import judge
+from hil.cli.options import count, history_option, run_options
+from hil.gate.stored import judge_stored
 from hil.history.importing import Imported, enter, import_csv
 from hil.model import IMPORTED, SeriesVerdict
-from hil.store import JudgedRun, add_verdict, read_measured
+from hil.store import JudgedRun, read_measured
 from hil.store.files import short_path
-from hil.store.run_info import Trigger, planned_boots
+from hil.store.run_info import Trigger
 from hil.store.verdicts import status_of
 from hil.suite.earlier import read_openmetrics
 from hil.suite.facts import SuiteSession, is_of_session, read_sessions
 from hil.suite.taking import take
-from hil.thresholds import own_limits
 
 _MOST_NAMED = 3
 _MARKS = {"regressed": "✗", "pass": "✓", "undecided": "?"}
@@ -71,9 +70,9 @@ def _enter(files: Sequence[Path], series: str, folder: Path) -> None:
     for path in files:
         for found in _entered(path, series, folder, now):
             click.echo(found.series_id)
-            click.echo(f"{_count(found.new, 'new figure')}, {found.known} were there already")
+            click.echo(f"{count(found.new, 'new figure')}, {found.known} were there already")
             if found.repeated:
-                lines = _count(found.repeated, "line")
+                lines = count(found.repeated, "line")
                 click.echo(f"{lines} of {path} repeated others; each counts as a boot of its own.")
     click.echo(f"Next: hil changes --rack {IMPORTED}, and the trend: hil report build")
 
@@ -88,12 +87,9 @@ def _entered(path: Path, series: str, folder: Path, now: datetime.datetime) -> I
 def _take(session: SuiteSession, out: Path, trigger: Trigger) -> ExitCode:
     taken = take(session, out, PROJECT_THRESHOLDS, trigger)
     if taken is None:
-        click.echo(f"hil: no value of {_count(len(session.tests), 'test')}: none called metric or log_metric")
+        click.echo(f"hil: no value of {count(len(session.tests), 'test')}: none called metric or log_metric")
         return ExitCode.PASS
-    stored = read_measured(taken.directory.path)
-    judged = add_verdict(
-        stored, judge(stored.journal.entries, own_limits(stored), planned_boots(stored.info))
-    )
+    judged = judge_stored(read_measured(taken.directory.path))
     index, warnings = _report(judged, out)
     _say(_line(session, judged, index))
     for sentence in [*_sentences(judged), *taken.notes, *warnings]:
@@ -115,9 +111,9 @@ def _line(session: SuiteSession, run: JudgedRun, where: str) -> str:
     limited = sorted((item for item in series if item.limit is not None), key=_urgency)
     named = [_figure(item) for item in limited[:_MOST_NAMED]]
     more = [f"{len(limited) - _MOST_NAMED} more limits"] if len(limited) > _MOST_NAMED else []
-    counted = f"{_count(len(series), 'figure')} of {_count(len(tests), 'test')}"
+    counted = f"{count(len(series), 'figure')} of {count(len(tests), 'test')}"
     failed = sum(test.outcome == "failed" for test in session.tests)
-    lost = [f"{_count(failed, 'test')} failed, whose values do not count"] if failed else []
+    lost = [f"{count(failed, 'test')} failed, whose values do not count"] if failed else []
     parts = [counted, *(named or ["no limit"]), *more, *lost]
     return f"hil: {'; '.join(parts)} · {where}"
 
@@ -140,10 +136,6 @@ def _sentences(run: JudgedRun) -> list[str]:
         *(f"{_MARKS[item.outcome]} {item.sentence}" for item in worth),
         *(fault.sentence for fault in run.verdict.faults),
     ]
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _say(line: str) -> None:

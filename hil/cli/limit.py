@@ -11,11 +11,11 @@ from typing import Literal
 
 import click
 
-from hil.base.errors import ConfigError, RigError
+from hil.base.errors import ConfigError
 from hil.base.paths import PROJECT_THRESHOLDS, TOOL_THRESHOLDS
 from hil.base.units import QuantityError, find_unit, format_value, parse_quantity
 from hil.base.yamlvalue import did_you_mean
-from hil.cli.options import DEFAULT_OUT, FOLDER
+from hil.cli.options import DEFAULT_OUT, FOLDER, write_text
 from hil.gate.limits import facts_of
 from hil.model import RunRecord, SeriesVerdict
 from hil.store import read_judged_run
@@ -79,7 +79,7 @@ def _write(run: JudgedRun, series: Sequence[SeriesVerdict], bound: Bound, asked:
     new = _limit(run, series, records, bound, asked)
     text = with_limit(origin.read_text(encoding="utf-8"), new)
     thresholds = check(text, bench)
-    _save(path, text)
+    write_text(path, text)
     copied = "" if origin == path else ", a copy of hil's own, which it replaces"
     click.echo(f"{os.path.relpath(path)}{copied}: {one.metric} {new.bound} ({new.why})")
     for sentence in (*_exceeded(series, bound, asked), *_others(thresholds, series, records, new)):
@@ -139,14 +139,3 @@ def _others(
                     str(limit.where) if limit and dict(limit.where.conditions) != dict(new.where) else ""
                 )
     yield from (f"A more specific limit counts for {where}" for where in sorted(filter(None, found)))
-
-
-def _save(path: Path, text: str) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise RigError(
-            f"{path} cannot be written: {error.strerror}.",
-            next_step="give this user write access to that folder.",
-        ) from error

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import click
 
+from hil.base.errors import RigError
 from hil.cli import completion
 from hil.history import default_history
 from hil.run.options import DEFAULT_OUT as DEFAULT_OUT
@@ -83,6 +84,23 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return a line for each row, its columns two blanks apart and as wide as their widest cell."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+
+
+def count(number: int, noun: str) -> str:
+    """Return "1 run", "2 runs"."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def write_text(path: Path, text: str, *, otherwise: str = "") -> None:
+    """Write a file of the project's, with its folder. Raises RigError: this user may not."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise RigError(
+            f"{path} cannot be written: {error.strerror}.",
+            next_step=f"give this user write access to that folder{otherwise}.",
+        ) from error
 
 
 def warn(sentences: Sequence[str]) -> None:

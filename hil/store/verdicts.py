@@ -16,6 +16,8 @@ from hil.store.entries import without_expected
 from hil.store.files import typed_path
 from hil.store.run_info import RunInfo, is_unchanged
 
+NEUTRAL_STATUS = "0, as --undecided-status asks: undecided is no failure, and no pass."
+
 _UNITS = {unit.name for unit in UNITS}
 _EXIT_CODES = set(ExitCode)
 _OUTCOMES = {

@@ -11,11 +11,14 @@ import msgspec
 
 from hil.base.errors import ConfigError
 from hil.base.project import product_here
+from hil.gate.words.undecided import NOT_COMPARED
 from hil.model import SUITE_RACK, Comparison, Entry, Looks, NotRun, Role, RunRecord
 from hil.suite.facts import BoardFact, SuiteSession
 from hil.suite.figures import SuiteMetric, figures_of
 from hil.suite.limits import limits_of
 from hil.suite.records import entries_of, target_of
+
+ROLES: tuple[Role, Role] = ("candidate", "base")
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ def comparisons_of(run_id: str, turns: Sequence[Turn], looks: Looks) -> list[Com
 
     Raises ConfigError: a board's image is not known, or the base ran on none of the candidate's boards.
     """
-    images = {role: _images(turn.facts for turn in turns if turn.role == role) for role in _ROLES}
+    images = {role: _images(turn.facts for turn in turns if turn.role == role) for role in ROLES}
     groups: dict[tuple[str, str, str], list[str]] = {}
     for name, board in images["candidate"].items():
         base = images["base"].get(name)
@@ -119,7 +122,16 @@ def comparisons_of(run_id: str, turns: Sequence[Turn], looks: Looks) -> list[Com
     ]
 
 
-_ROLES: tuple[Role, Role] = ("candidate", "base")
+def not_compared(run_id: str, turns: Sequence[Turn], compared: Iterable[Comparison]) -> list[NotRun]:
+    """Return the cases of boards that the candidate ran on and the base did not."""
+    known = {board for comparison in compared for board in comparison.boards}
+    cases = {
+        (entry.board, entry.case_id)
+        for entry in entries_of_turns(run_id, turns)
+        if isinstance(entry, RunRecord) and entry.board not in known
+    }
+    reason = f"{NOT_COMPARED}the base ran on no board of this name"
+    return [NotRun(run_id, board, case_id, reason, "not-compared") for board, case_id in sorted(cases)]
 
 
 def _images(sessions: Iterable[SuiteSession]) -> dict[str, BoardFact]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,13 +46,19 @@ def take(session: SuiteSession, out: Path, thresholds: Path, trigger: Trigger) -
         return None
     texts, notes = limits_of(figures, thresholds)
     directory = RunDirectory.create(out, describe_session(session, entries, run_id, trigger))
-    folder = directory.path / FOLDER
-    folder.mkdir()
-    for name, text in texts.items():
-        replace_file(folder / name, text.encode())
+    keep_limits(directory, texts)
     for entry in entries:
         directory.append(entry)
     return Taken(directory, notes)
+
+
+def keep_limits(directory: RunDirectory, texts: Mapping[str, str]) -> Path:
+    """Write thresholds files, by their names, into a run's folder; return where they are."""
+    folder = directory.path / FOLDER
+    folder.mkdir(exist_ok=True)
+    for name, text in texts.items():
+        replace_file(folder / name, text.encode())
+    return folder
 
 
 def _run_id(session: str) -> str:

@@ -15,22 +15,28 @@ from pathlib import Path
 import msgspec
 
 from hil.base.errors import ConfigError, RigError
-from hil.base.process import how_ended
+from hil.base.process import how_ended, tied
 from hil.gate.judging import open_cases
 from hil.model import Comparison, Entry, Looks, NotRun, Role
 from hil.run.plan.looks import BootPace, order, plan_looks
 from hil.store import RunDirectory
-from hil.store.files import replace_file, short_path
+from hil.store.files import short_path
 from hil.store.run_info import ComparedInfo, RunInfo, Trigger, new_run_id
-from hil.suite.compared import Turn, comparisons_of, entries_of_turns, thresholds_of_turns, with_one_name
+from hil.suite.compared import (
+    ROLES,
+    Turn,
+    comparisons_of,
+    entries_of_turns,
+    not_compared,
+    thresholds_of_turns,
+    with_one_name,
+)
 from hil.suite.facts import SuiteSession, read_sessions
 from hil.suite.figures import figures_of
-from hil.suite.taking import SUITE, describe_session, images_of
+from hil.suite.taking import SUITE, describe_session, images_of, keep_limits
 from hil.thresholds import load_all
-from hil.thresholds.loader import FOLDER
 from hil.thresholds.types import Thresholds
 
-ROLES: tuple[Role, Role] = ("candidate", "base")
 _RAN = (0, 1)  # pytest's exit codes of a session whose tests ran
 _USAGE, _NO_TESTS = 4, 5
 _LAST_LINES = 3
@@ -59,7 +65,7 @@ class SuiteCommand:
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("wb") as out:
             done = subprocess.run(
-                argv,
+                tied(argv),  # a cancelled job leaves no suite that holds the board
                 cwd=self.folder,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
@@ -127,7 +133,8 @@ class SuiteTurns:
             limits = self._limits(directory, lambda _: None)
             if not any(self._open(one, limits) for one in comparisons):
                 break
-        for entry in (*comparisons, *entries_of_turns(self.run_id, self.turns), *cut_off):
+        left_out = not_compared(self.run_id, self.turns, comparisons)
+        for entry in (*comparisons, *entries_of_turns(self.run_id, self.turns), *left_out, *cut_off):
             directory.append(entry)
         return directory
 
@@ -159,13 +166,9 @@ class SuiteTurns:
     def _limits(self, directory: RunDirectory, say: Callable[[str], None]) -> dict[str, Thresholds]:
         """Write the thresholds of all sessions so far into the run's folder; return them."""
         texts, notes = thresholds_of_turns(self.turns, self.folder)
-        folder = directory.path / FOLDER
-        folder.mkdir(exist_ok=True)
-        for name, text in texts.items():
-            replace_file(folder / name, text.encode())
         for note in notes:
             say(f"Warning: {note}")
-        return load_all(folder)
+        return load_all(keep_limits(directory, texts))
 
     def _looks(self, limits: Mapping[str, Thresholds], budget_s: float) -> Looks:
         """Choose the looks by how long the first sessions took; no value has been judged yet."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -166,16 +165,18 @@ def test_a_host_is_where_its_route_begins(monkeypatch: pytest.MonkeyPatch) -> No
     """As `ip route get` says it, with and without a gateway; nothing is sent."""
     for via in ("via 192.168.1.1 ", ""):
         said = f"203.0.113.1 {via}dev wlp2s0 src 192.168.1.20 uid 1000 \\    cache "
-        done = subprocess.CompletedProcess([], 0, said, "")
-        monkeypatch.setattr(desk_files.subprocess, "run", lambda *_words, said=done, **_options: said)
+        monkeypatch.setattr(desk_files, "output_of", lambda *_words, said=said: said)
         assert route() == ("wlp2s0", "192.168.1.20")
 
 
-@pytest.mark.parametrize("said", ["", "RTNETLINK answers: Network is unreachable"])
-def test_a_host_without_a_route_is_told(monkeypatch: pytest.MonkeyPatch, said: str) -> None:
-    """The rig's fault: no board could reach the broker."""
-    done = subprocess.CompletedProcess([], 2, said, "")
-    monkeypatch.setattr(desk_files.subprocess, "run", lambda *_words, **_options: done)
+@pytest.mark.parametrize("status", [0, 2])
+def test_a_host_without_a_route_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int) -> None:
+    """The rig's fault: no board could reach the broker, whether ip says nothing or fails."""
+    (tmp_path / "ip").write_text(
+        f"#!/bin/sh\necho 'RTNETLINK answers: Network is unreachable' >&2; exit {status}\n"
+    )
+    (tmp_path / "ip").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     with pytest.raises(RigError, match="no route to a network"):
         route()
 

@@ -16,6 +16,7 @@ from hil.gate import judge
 from hil.model import ComparedSeries, Comparison, Entry, Fault, NotRun, Role, RunRecord, Verdict
 from hil.store import read_measured
 from hil.store.run_info import planned_boots
+from hil.suite.compared import ROLES, Turn, comparisons_of, not_compared
 from hil.suite.facts import Fact, read_sessions
 from hil.suite.figures import figures_of
 from hil.suite.limits import limits_of
@@ -328,3 +329,19 @@ def test_a_torn_line_costs_its_fact_alone(tmp_path: Path) -> None:
     path.write_text(path.read_text(encoding="utf-8") + '{"fact": "me', encoding="utf-8")
     (session,) = read_sessions([path])
     assert (len(session.values), session.cut_off) == (1, (path,))
+
+
+def test_a_board_without_the_base_is_named(tmp_path: Path) -> None:
+    """Of two boards the base ran on one: the other's case is not compared, and the reason is given."""
+    second = {"board": "esp32-aaaaaa"}
+    images = [{**BOARD, "image_sha256": digest * 64} for digest in "12"]
+    new = [images[0], value("connect_ms", 412), {**images[0], **second}, value("connect_ms", 413, **second)]
+    sessions = []
+    for name, facts in (("new", new), ("old", [images[1], value("connect_ms", 400)])):
+        (tmp_path / name).mkdir()
+        sessions += read_sessions([write(tmp_path / name, *facts, passed())])
+    turns = [Turn(role, session, 1.0) for role, session in zip(ROLES, sessions, strict=True)]
+    compared = comparisons_of("r", turns, ((3, 3),))
+    assert [one.boards for one in compared] == [("esp32-123456",)]
+    (left_out,) = not_compared("r", turns, compared)
+    assert (left_out.board, left_out.cause) == ("esp32-aaaaaa", "not-compared")

@@ -38,7 +38,7 @@ class Meter(Protocol):
         """Start sampling; return once something has come. Raises RigError."""
 
     def read(self) -> Spans:
-        """Return what has come, waiting for a tenth of a second at most. Raises RigError: it is gone."""
+        """Return the bytes that arrive within a tenth of a second. Raises RigError: the meter is gone."""
 
     def end(self) -> Spans:
         """Stop sampling; return what was still on its way. Raises RigError."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from hil.base.errors import RigError
-from hil.base.process import how_ended, tied
+from hil.base.process import how_ended, output_of, tied
 
 ANSWER_TIMEOUT_S = 20.0
 
@@ -20,18 +20,9 @@ ANSWER_TIMEOUT_S = 20.0
 def ask(program: Path, *words: str) -> str:
     """Return what a program answers. Raises RigError: it does not, or fails."""
     try:
-        done = subprocess.run(
-            [program, *words], capture_output=True, text=True, timeout=ANSWER_TIMEOUT_S, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise RigError(f"{program} {' '.join(words)}: {error}.", next_step="install it again.") from error
-    if done.returncode:
-        said = " ".join(done.stderr.split()[-30:]) or "nothing"
-        raise RigError(
-            f"{program} {' '.join(words)} ended with status {done.returncode} and said: {said}.",
-            next_step="install it again.",
-        )
-    return done.stdout
+        return output_of([str(program), *words], ANSWER_TIMEOUT_S)
+    except RigError as error:
+        raise RigError(error.sentence, next_step="install it again.") from error
 
 
 def start(
