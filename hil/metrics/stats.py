@@ -41,7 +41,6 @@ _FEWEST_RESAMPLES = 2_000
 _MOST_RESAMPLES = 20_000
 _RESAMPLES_BEYOND_BOUND = 20
 _CHUNK_VALUES = 2_000_000
-_SURE_DEVIATIONS = 8.0
 _MOST_BOUNDS = 256
 _TAIL_SHARES = (0.95, 0.96, 0.97, 0.98, 0.99)
 
@@ -135,12 +134,18 @@ def quantile_interval(
     out: the slow samples of one episode must not pass for several because their values differ.
     """
     data = np.asarray(values, dtype=np.float64)
-    ordered = np.sort(data)
-    low_rank, high_rank = quantile_ranks(len(ordered), share, alpha)
-    lows, highs = _thinned(ordered[:low_rank]), _thinned(ordered[high_rank - 1 :][::-1])
-    low = _last_proven(lows, data >= lows[:, np.newaxis], done_us, 1.0 - share, alpha)
+    _, high_rank = quantile_ranks(len(data), share, alpha)
+    highs = _thinned(np.sort(data)[high_rank - 1 :][::-1])
     high = _last_proven(highs, data <= highs[:, np.newaxis], done_us, share, alpha)
-    return Interval(-math.inf if low is None else low, math.inf if high is None else high)
+    low = _quantile_low(data, share, alpha, done_us)
+    return Interval(low, math.inf if high is None else high)
+
+
+def _quantile_low(data: np.ndarray, share: float, alpha: float, done_us: Sequence[int] | None) -> float:
+    low_rank, _ = quantile_ranks(len(data), share, alpha)
+    lows = _thinned(np.sort(data)[:low_rank])
+    low = _last_proven(lows, data >= lows[:, np.newaxis], done_us, 1.0 - share, alpha)
+    return -math.inf if low is None else low
 
 
 def _thinned(bounds: np.ndarray) -> np.ndarray:
@@ -155,10 +160,13 @@ def _last_proven(
     """Return the last bound before the first at which the test does not hold."""
     effects = _design_effects(beyond, done_us, chance)
     hits, samples = beyond.sum(axis=1) / effects, beyond.shape[1] / effects
-    # P(X >= hits) of the binomial, continued to fractions by the incomplete beta function
-    by_chance = [special.betainc(own, of - own + 1.0, chance) for own, of in zip(hits, samples, strict=True)]
-    holds = (effects == 1.0) | (np.array(by_chance) <= alpha)
-    proven = len(bounds) if holds.all() else int(np.argmin(holds))
+    proven = len(bounds)
+    for place in np.flatnonzero(effects != 1.0):  # the ranks hold for independent samples
+        # P(X >= hits) of the binomial, continued to fractions by the incomplete beta function
+        by_chance = special.betainc(float(hits[place]), float(samples[place] - hits[place] + 1.0), chance)
+        if not by_chance <= alpha:
+            proven = place
+            break
     return float(bounds[proven - 1]) if proven else None
 
 
@@ -205,30 +213,25 @@ def tail5_interval(
     alpha. The upper bound is a bootstrap's, see mean_interval(): do not rely on it.
     """
     each = alpha / len(_TAIL_SHARES)
-    low = mean([quantile_interval(values, share, each, done_us).low for share in _TAIL_SHARES])
+    data = np.asarray(values, dtype=np.float64)
+    low = mean([_quantile_low(data, share, each, done_us) for share in _TAIL_SHARES])
     return Interval(low, _tail5_high(values, alpha, seed_text))
 
 
 def _tail5_high(values: Sequence[float], alpha: float, seed_text: str) -> float:
     """Return the quantile 1 - ``alpha`` of tail5 over resamples of single samples.
 
-    Of a resample only its largest values count. They are among the values at the top, so many of which are
-    drawn (binomial) that too few are out of the question; the others are not drawn.
+    Of a resample only its largest values count, and only these are drawn: minus the logarithms of the
+    largest of n uniform numbers are sums of exponential ones over n, n - 1, … (Rényi 1953).
     """
     size = tail_size(len(values))
     data = np.sort(np.asarray(values, dtype=np.float64))
-    top = data[-math.ceil(size + _SURE_DEVIATIONS * math.sqrt(2 * size)) :]
-    resamples = _resamples(alpha)
     random = np.random.RandomState(_seed(seed_text))
-    drawn = np.maximum(random.binomial(len(data), len(top) / len(data), size=resamples), size)
-    columns = np.arange(drawn.max())
-    chunk = max(1, _CHUNK_VALUES // len(columns))
     parts = []
-    for start in range(0, resamples, chunk):
-        counts = drawn[start : start + chunk, np.newaxis]
-        rows = top[random.randint(0, len(top), size=(len(counts), len(columns)))]
-        rows = np.where(columns < counts, rows, -np.inf)
-        parts.append(np.partition(rows, rows.shape[1] - size, axis=1)[:, -size:].mean(axis=1))
+    for rows in _chunks(_resamples(alpha), size):
+        steps = random.standard_exponential((rows, size)) / np.arange(len(data), len(data) - size, -1)
+        places = np.ceil(len(data) * np.exp(-np.cumsum(steps, axis=1))).astype(np.intp) - 1
+        parts.append(data[places].mean(axis=1))
     return float(np.quantile(np.concatenate(parts), 1.0 - alpha))
 
 
@@ -240,21 +243,25 @@ def mean_interval(values: Sequence[float], alpha: float, seed_text: str) -> Inte
     independent. No bound from it may block.
     """
     data = np.sort(np.asarray(values, dtype=np.float64))
-    resamples = _resamples(alpha)
     # RandomState's streams are frozen for good; those of numpy's newer generators may change, and then a
     # replay would not give the same bytes.
     random = np.random.RandomState(_seed(seed_text))
-    chunk = max(1, _CHUNK_VALUES // len(data))
-    parts = []
-    for start in range(0, resamples, chunk):
-        rows = min(chunk, resamples - start)
-        parts.append(data[random.randint(0, len(data), size=(rows, len(data)))].mean(axis=1))
+    parts = [
+        data[random.randint(0, len(data), size=(rows, len(data)))].mean(axis=1)
+        for rows in _chunks(_resamples(alpha), len(data))
+    ]
     low, high = np.quantile(np.concatenate(parts), [alpha, 1.0 - alpha])
     return Interval(float(low), float(high))
 
 
 def _resamples(alpha: float) -> int:
     return min(max(math.ceil(_RESAMPLES_BEYOND_BOUND / alpha), _FEWEST_RESAMPLES), _MOST_RESAMPLES)
+
+
+def _chunks(rows: int, columns: int) -> list[int]:
+    """Return how many rows to draw at a time, so that _CHUNK_VALUES lie in memory."""
+    chunk = max(1, _CHUNK_VALUES // columns)
+    return [min(chunk, rows - start) for start in range(0, rows, chunk)]
 
 
 def _seed(text: str) -> int:
