@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import functools
 import io
 import json
 import subprocess
@@ -11,7 +13,7 @@ import sys
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from ruamel.yaml import YAML
@@ -34,12 +36,16 @@ def edited(edit: Edit | None) -> str:
     """Return the limits of these runs with an edit of what their file holds."""
     if edit is None:
         return limits_text()
-    yaml = YAML()
-    content = yaml.load(limits_text())
+    content = copy.deepcopy(_content())
     edit(content)
     text = io.StringIO()
-    yaml.dump(content, text)
+    YAML().dump(content, text)
     return text.getvalue()
+
+
+@functools.cache
+def _content() -> Content:
+    return cast(Content, YAML().load(limits_text()))
 
 
 class Change:
