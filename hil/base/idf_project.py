@@ -130,7 +130,8 @@ def read_record(record: Path) -> CMakeProject:
     lines = record.read_text(encoding="utf-8").splitlines() if record.is_file() else []
     for key, words in (item for line in lines for item in json.loads(line).items()):
         if key in ("component", "register"):
-            current = components.setdefault(words[0], Component(Path(words[0]), {})).says
+            folder = "".join(words)  # "" is that of a component which was taken for a project
+            current = components.setdefault(folder, Component(Path(folder), {})).says
         elif key == "left_out":
             left_out.append(f"{words[0]} in {words[1]}")
         else:

@@ -165,7 +165,7 @@ def _last_proven(
         # P(X >= hits) of the binomial, continued to fractions by the incomplete beta function
         by_chance = special.betainc(float(hits[place]), float(samples[place] - hits[place] + 1.0), chance)
         if not by_chance <= alpha:
-            proven = place
+            proven = int(place)
             break
     return float(bounds[proven - 1]) if proven else None
 

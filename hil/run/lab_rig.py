@@ -175,7 +175,7 @@ class LabRig:
             folder = self._run.path / "mdns" / f"{board.id}-{boot.index}-{boot.role}"
             stack.callback(self._network.announce(self._given.mdns, folder).stop)
         self._images.select(board, boot.role)
-        board = replace(board, baud=console_baud(firmware.build_dir) or board.baud)
+        board = _at_its_rate(board, firmware.build_dir)
         log_path = self._run.console_log(board.id)
         console = self._consoles.open(board, log_path, stop=check_stop, check=lambda: self._check(board))
         stack.callback(console.close)
@@ -227,6 +227,7 @@ class LabRig:
     def _session(
         self, board: Board, build_dir: Path, stack: ExitStack, check_stop: Callable[[], None]
     ) -> AgentSession:
+        board = _at_its_rate(board, build_dir)
         log_path = self._run.console_log(board.id)
         console = self._consoles.open(board, log_path, stop=check_stop, check=lambda: self._check(board))
         stack.callback(console.close)
@@ -346,3 +347,8 @@ class LabRig:
 
     def now_utc(self) -> str:
         return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def _at_its_rate(board: Board, build_dir: Path) -> Board:
+    """Return the board with the rate of its build's console, where the build says one."""
+    return replace(board, baud=console_baud(build_dir) or board.baud)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hil.base.errors import ConfigError
-from hil.boards.firmware.build_folder import flash_files
+from hil.boards.firmware.build_folder import console_baud, flash_files
 from hil.boards.firmware.product.kconfig import read_options
 from hil.boards.firmware.product.project import find_project
 from hil.boards.firmware.selection import description_of, same_flash
@@ -89,6 +89,7 @@ def test_a_product_is_built_with_its_components_options_and_files(product: Path,
     assert "big pump at 7 of 1000 Hz: from a file\n" in output
     assert "last word 1\n" in output  # lwIP's name of what is in an IPv6 address
     assert (folder / "flasher_args.json").is_file()
+    assert console_baud(folder) == 115_200  # ESP-IDF's own, not that of hil's firmware
 
 
 @pytest.mark.heavy

@@ -313,6 +313,9 @@ def test_a_folder_without_a_project_is_refused(tmp_path: Path) -> None:
     """What is missing is named."""
     with pytest.raises(ConfigError, match=r"it lacks a CMakeLists\.txt"):
         find_project(tmp_path)
+    (tmp_path / "CMakeLists.txt").write_text("idf_component_register(SRCS pump.c)\n")
+    with pytest.raises(ConfigError, match=r"it lacks project\(\)"):  # a component's folder
+        find_project(tmp_path)
     (tmp_path / "CMakeLists.txt").write_text(TOP)
     with pytest.raises(ConfigError, match=r"it lacks main/CMakeLists\.txt"):
         find_project(tmp_path)

@@ -103,6 +103,7 @@ def build_product(
             version=version,
             tick_hz=int(options.values[TICK]),
             partitions_csv=partitions_csv(project, options, say),
+            console_baud=int(options.values["ESP_CONSOLE_UART_BAUDRATE"]),
             table_offset=int(options.values["PARTITION_TABLE_OFFSET"], 0),
             flash_size=_flash_size(options),
         )

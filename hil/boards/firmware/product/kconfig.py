@@ -22,7 +22,8 @@ from hil.boards.firmware.build import Say
 from hil.boards.firmware.product.project import IdfProject
 
 HOST = TOOL_FIRMWARE / "host"
-APART = ("PARTITION_TABLE_", "ESPTOOLPY_", "FREERTOS_HZ")  # of the image, and of CMake (HIL_TICK_HZ)
+# of the image, and of CMake (HIL_TICK_HZ)
+APART = ("PARTITION_TABLE_", "ESPTOOLPY_", "ESP_CONSOLE_UART_BAUDRATE", "FREERTOS_HZ")
 TIMEOUT_S = 120
 _OF_CHIP = ("IDF_", "SOC_")  # no file sets them
 _NAMED = 5  # of the options that a sentence lists
