@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import json
 import os
 import shutil
@@ -47,6 +48,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skipif(os.geteuid() != 0, reason="only root can do it on a host"))
         if item.get_closest_marker("needs_real_time"):
             item.add_marker(pytest.mark.skipif(not _real_time(), reason="no real-time priority is permitted"))
+
+
+def pytest_collection_finish() -> None:
+    """Keep the tests themselves out of each later collection of garbage: they are there until the end."""
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
