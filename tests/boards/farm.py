@@ -13,7 +13,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hil.base.errors import HilError
 from hil.boards.places.exporter import PORT_CLASS, exporter_config
+from hil.boards.places.lease import lease_places
+from hil.boards.places.settings import read_places
 from hil.boards.rack import Board, load_rack
 from tests.lab import ROOT, free_ports, run, wait_for
 
@@ -145,11 +148,14 @@ class Farm:
         return {**os.environ, "PATH": f"{LABGRID}:{os.environ['PATH']}"}
 
     def refused(self, rack: Path) -> str:
-        """Return why the rack's boards cannot be leased."""
-        process = self.hold(rack)
-        said, _ = process.communicate(timeout=60)
-        assert said.startswith("refused "), said
-        return said
+        """Return why the rack's boards cannot be leased, by this process."""
+        settings = read_places(rack)
+        assert settings
+        try:
+            lease_places(rack, settings, self.out)
+        except HilError as error:
+            return f"refused {int(error.exit_code)} {error}"
+        raise AssertionError("the boards were leased")
 
 
 HOLD = """

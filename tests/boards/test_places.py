@@ -20,7 +20,9 @@ from click.testing import CliRunner
 
 from hil.base.errors import ConfigError
 from hil.boards.places.exporter import exporter_config, place_commands
-from hil.boards.places.settings import rack_with_places, read_places
+from hil.boards.places.lease import refusal
+from hil.boards.places.settings import PlacesSettings, rack_with_places, read_places
+from hil.boards.power.command import Command
 from hil.boards.quarantine import folder_of, put, read_quarantine
 from hil.boards.rack import load_rack
 from hil.cli.board import release_board
@@ -32,6 +34,14 @@ from tests.lab import ROOT, descendants, read_process, run, wait_for
 @pytest.fixture
 def farm(tmp_path: Path) -> Iterator[Farm]:
     with farm_in(tmp_path) as farm:
+        yield farm
+
+
+@pytest.fixture(name="standing", scope="module")
+def farm_that_stays(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Farm]:
+    """A farm of one board for tests that leave it as it was."""
+    with farm_in(tmp_path_factory.mktemp("farm")) as farm:
+        farm.export(farm.boards_rack(1))
         yield farm
 
 
@@ -67,7 +77,6 @@ def test_a_leased_board_is_the_board_that_was_exported(farm: Farm) -> None:
         (one.id, one.mac, one.serial, one.target) for one in wanted
     ]
     end(first)
-    farm.await_free("b1", "b2")
     exporter.kill()
     exporter.wait()
     farm.start_exporter("moved", config)
@@ -77,18 +86,16 @@ def test_a_leased_board_is_the_board_that_was_exported(farm: Farm) -> None:
 
 
 @pytest.mark.slow
-def test_places_are_released_however_the_run_ends(farm: Farm) -> None:
+def test_places_are_released_however_the_run_ends(standing: Farm) -> None:
     """The end of a run frees its places: by itself, by a kill; the file of its boards is of no use then."""
-    farm.export(farm.boards_rack(1))
-    rack = farm.places_rack("match: {board: b1}")
+    rack = standing.places_rack("match: {board: b1}")
     for number in (None, signal.SIGTERM, signal.SIGKILL):
-        process = farm.hold(rack)
+        process = standing.hold(rack)
         boards = leased(process)
-        assert ":hil." in farm.holder("b1")
         if number is not None:
             process.send_signal(number)
         end(process)
-        farm.await_free("b1")
+        standing.await_free("b1")
         (keeper,) = re.findall(r"keeper_pid: (\d+)", boards.read_text())
         wait_for(lambda pid=keeper: not is_running(pid), lambda: "the keeper stays")
         with pytest.raises(ConfigError, match="the lease of these boards has ended"):
@@ -219,13 +226,14 @@ asyncio.run(main(sys.argv[1]))
 
 
 @pytest.mark.slow
-def test_a_place_is_given_back_though_the_run_is_no_more(farm: Farm) -> None:
+def test_a_place_is_given_back_though_the_run_is_no_more(standing: Farm) -> None:
     """The run may end before its keeper, and the coordinator may take no other session yet: ask again, under
     the name that has the place."""
-    farm.export(farm.boards_rack(1))
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "hil" / "boards" / "places")}
-    subprocess.run([LABGRID / "python", "-c", FREE, farm.address], env=environment, check=True, timeout=60)
-    assert farm.holder("b1") == "None"
+    subprocess.run(
+        [LABGRID / "python", "-c", FREE, standing.address], env=environment, check=True, timeout=60
+    )
+    assert standing.holder("b1") == "None"
 
 
 @pytest.mark.slow
@@ -260,22 +268,37 @@ def test_a_taken_place_names_its_holder(farm: Farm) -> None:
 
 
 @pytest.mark.slow
-def test_trouble_is_one_sentence_with_a_way_out(farm: Farm) -> None:
-    """A tag that nothing has names the near misses; too few boards, a dead exporter, an exporter of another
-    version and a coordinator that is not there say so; nothing stays acquired."""
-    exporter = farm.export(farm.boards_rack(1))
-    said = farm.refused(farm.places_rack("match: {target: virtual-esp23}"))
+def test_what_no_places_meet_is_refused(standing: Farm) -> None:
+    """A tag that nothing has names the near misses, and too few boards are counted."""
+    said = standing.refused(standing.places_rack("match: {target: virtual-esp23}"))
     assert "refused 2" in said
     assert "no place at" in said
     assert "'virtual-esp32'" in said  # did you mean
     assert "Nearest: b1 but for target=virtual-esp32." in said
-    for match, near in (
-        ("rack: attic, target: virtual-esp32", "b1 but for rack=lab."),
-        ("rack: lab, target: virtual-esp32, memory: psram", "b1 but for no memory."),
-        ("rack: attic, target: esp32", "b1 (board=b1, rack=lab, target=virtual-esp32)."),
-    ):
-        assert f"Nearest: {near}" in farm.refused(farm.places_rack(f"match: {{{match}}}"))
-    assert "2 boards are requested" in farm.refused(farm.places_rack("match: {board: b1}, count: 2"))
+    said = standing.refused(standing.places_rack("match: {board: b1}, count: 2"))
+    assert "2 boards are requested" in said
+
+
+@pytest.mark.parametrize(
+    ("match", "near"),
+    [
+        ({"rack": "attic", "target": "virtual-esp32"}, "b1 but for rack=lab."),
+        ({"rack": "lab", "target": "virtual-esp32", "memory": "psram"}, "b1 but for no memory."),
+        ({"rack": "attic", "target": "esp32"}, "b1 (board=b1, rack=lab, target=virtual-esp32)."),
+    ],
+)
+def test_the_nearest_place_is_told_by_what_it_lacks(match: dict[str, str], near: str) -> None:
+    """A place that lacks one tag is told by it, one that lacks more by all of its tags."""
+    places = {"b1": {"name": "b1", "board": "b1", "target": "virtual-esp32", "rack": "lab"}}
+    settings = PlacesSettings("lab:20408", match, 0, "rack.yaml:5")
+    assert f"Nearest: {near}" in str(refusal({"refused": "no match", "near": places}, settings))
+
+
+@pytest.mark.slow
+def test_trouble_is_one_sentence_with_a_way_out(farm: Farm) -> None:
+    """A dead exporter, an exporter of another version and a coordinator that is not there say so; nothing
+    stays acquired."""
+    exporter = farm.export(farm.boards_rack(1))
     exporter.kill()
     exporter.wait()
     rack = farm.places_rack("match: {board: b1}")
@@ -284,7 +307,7 @@ def test_trouble_is_one_sentence_with_a_way_out(farm: Farm) -> None:
     assert "refused 3 place b1 has no serial port: no running exporter offers */b1/NetworkSerialPort" in said
     config = (farm.folder / "exporter-1.yaml").read_text()
     farm.start_exporter("other", config.replace("schema: 1", "schema: 7"))
-    said = farm.refused(rack)
+    said = end(farm.hold(rack))  # a process of its own, for the boards were leased
     assert "refused 2 place b1: its exporter other describes boards in version 7" in said
     assert "but this hil reads 1" in said
     farm.await_free("b1")
@@ -318,6 +341,7 @@ def test_a_lease_survives_the_coordinator(farm: Farm) -> None:
     process = farm.hold(farm.places_rack("match: {board: b1}"))
     leased(process)
     held = farm.holder("b1")
+    assert ":hil." in held
     farm.started[0].kill()
     farm.started[0].wait()
     farm.start_coordinator()
@@ -378,13 +402,14 @@ def test_a_switch_behind_labgrid_is_used(farm: Farm) -> None:
         file.write(f"places: {{coordinator: '{farm.address}', match: {{board: b1}}}}\n")
     process = farm.hold(rack)
     boards = leased(process)
-    command = load_rack(boards).board("b1").power.command
+    driver = load_rack(boards).board("b1").power.driver
+    assert isinstance(driver, Command)
     done = run([sys.executable, "-m", "hil", "board", "power", "b1", "off", "--rack", str(boards)])
     assert done.returncode == 0, done.stdout
     assert Plug.asked == ["/cm?cmnd=Power3%200"]
     end(process)
     farm.await_free("b1")
-    refused = run([*shlex.split(command.replace("{action}", "on"))])
+    refused = run([*shlex.split(driver.command.replace("{action}", "on"))])
     assert refused.returncode != 0
     assert Plug.asked == ["/cm?cmnd=Power3%200"]
     server.shutdown()

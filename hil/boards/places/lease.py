@@ -71,7 +71,7 @@ def lease_places(rack: Path, settings: PlacesSettings, out: Path, *, wait_s: flo
         else {"refused": "died", "details": f"its keeper ended, status {keeper.wait()}"}
     )
     if "refused" in answer:
-        keeper.wait()
+        keeper.communicate()  # to its end, and closes its pipes
         raise refusal(answer, settings)
     held = os.dup(keeper.stdin.fileno())  # beyond what Python closes when the objects go
     os.set_inheritable(held, True)
