@@ -46,6 +46,7 @@ class FakeRig:
     on_measure: Callable[[Board, Case], None] = ignore
     on_flash: Callable[[Board], object] = ignore
     before_rack: Callable[[], None] = ignore
+    before_air: Callable[[], None] = ignore
     ladder: tuple[Rung, ...] = ()  # what the rack can do for a board
     on_climb: Callable[[Board, Rung], object] = ignore
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -116,6 +117,7 @@ class FakeRig:
 
     @contextmanager
     def lease_air(self, *, check_stop: Callable[[], None]) -> Iterator[None]:
+        self.before_air()
         while not self.air_is_free.wait(0.01):
             check_stop()
         yield

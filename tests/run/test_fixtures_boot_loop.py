@@ -7,7 +7,7 @@ import itertools
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +15,6 @@ import pytest
 
 from hil.base.errors import FirmwareError, RigError
 from hil.boards.firmware.build_folder import Image
-from hil.boards.lease import lease_rack
 from hil.boards.rack import Board
 from hil.model import Case, Fault, NotRun, RunRecord
 from hil.run.boot_loop import BootLoop
@@ -23,8 +22,6 @@ from hil.run.interfaces import RunEvent
 from hil.run.plan import BoardPlan, Omitted, Plan
 from hil.run.turns import Waits
 from tests.run.boot_loop_rig import CASES, RACK, V1, V2, WAIT_S, FakeRig, ignore, plan_of, run
-
-pytestmark = pytest.mark.slow
 
 
 def test_every_case_of_every_boot_is_recorded() -> None:
@@ -180,19 +177,34 @@ def test_a_case_that_is_measured_alone_has_the_rack(tmp_path: Path, alone: bool)
     assert beside == [not alone]
 
 
-def test_the_wait_for_another_runs_rack_is_not_this_runs_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+class Clock:
+    """The host's clock, which can be put forward."""
+
+    def __init__(self) -> None:
+        self.ahead_s = 0.0
+
+    def monotonic(self) -> float:
+        return time.monotonic() + self.ahead_s
+
+    def pass_an_hour(self) -> None:
+        self.ahead_s += 3600.0
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The clock of a run that has some seconds of its own."""
+    clock = Clock()
+    for module in ("boot_loop", "turns"):
+        monkeypatch.setattr(f"hil.run.{module}.time", clock)
+    monkeypatch.setattr("hil.run.boot_loop.longest_s", lambda *_: WAIT_S)
+    return clock
+
+
+def test_the_wait_for_another_runs_rack_is_not_this_runs_time(clock: Clock) -> None:
     """A run that may not flash while another one measures alone goes on when that is over."""
-    monkeypatch.setattr("hil.run.boot_loop.longest_s", lambda *_: 0.3)
-    rig = FakeRig(locks=tmp_path)
-    loop = BootLoop(plan_of(V1, V2), rig, run_id="r", notify=ignore)
-    with ExitStack() as other:
-        other.enter_context(lease_rack(tmp_path, run_id="other", alone=True, check_stop=ignore))
-        threading.Timer(1.0, other.pop_all().close).start()
-        loop.start()
-        assert isinstance(loop.wait("v1", CASES[0])[0], RunRecord)
-    loop.stop()
+    loop = run(plan_of(V1, V2), rig := FakeRig(before_rack=clock.pass_an_hour))
+    assert not loop._is_overdue()
+    assert sum(isinstance(entry, RunRecord) for entry in rig.entries) == 2 * len(CASES)
 
 
 def test_threads_that_wait_at_once_wait_for_one_time() -> None:
@@ -288,16 +300,11 @@ def test_a_run_that_waits_for_another_runs_air_can_be_stopped() -> None:
     assert not any(thread.is_alive() for thread in loop._threads)
 
 
-def test_the_wait_for_another_runs_air_is_not_this_runs_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_wait_for_another_runs_air_is_not_this_runs_time(clock: Clock) -> None:
     """A run whose whole time is spent while another one measures goes on when the air is free."""
-    monkeypatch.setattr("hil.run.boot_loop.longest_s", lambda *_: 0.3)
-    rig = FakeRig()
-    rig.air_is_free.clear()
-    loop = BootLoop(plan_of(V1), rig, run_id="r", notify=ignore)
-    threading.Timer(1.0, rig.air_is_free.set).start()
-    loop.start()
-    assert isinstance(loop.wait("v1", CASES[0])[0], RunRecord)
-    loop.stop()
+    loop = run(plan_of(V1), rig := FakeRig(before_air=clock.pass_an_hour))
+    assert not loop._is_overdue()
+    assert sum(isinstance(entry, RunRecord) for entry in rig.entries) == len(CASES)
 
 
 def test_progress_counts_what_is_done() -> None:
