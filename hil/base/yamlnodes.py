@@ -29,7 +29,7 @@ def compose(text: str) -> tuple[YamlNode, ...]:
     if yaml.__with_libyaml__ and not _NOT_PLAIN.search(text):
         try:
             return tuple(_documents(yaml.parse(text, Loader=yaml.CLoader)))
-        except (_NotPlainError, yaml.YAMLError, RecursionError):
+        except (_NotPlainError, yaml.YAMLError):  # else it is nested too deeply for both
             pass
     return tuple(YAML(typ="safe", pure=True).compose_all(text))
 
