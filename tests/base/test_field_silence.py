@@ -268,11 +268,17 @@ OTHERS = {
 
 
 LAST_NAMES = {name.rpartition(".")[2] for name in PARSERS}
+_ANY_NAME = re.compile(
+    rf"\b(?:{'|'.join(sorted(LAST_NAMES))})\b"
+)  # under another name it is imported by its own
 
 
 def is_reader(path: Path) -> bool:
     """Return whether a module calls a parser, as far as its imports say."""
-    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    text = path.read_text(encoding="utf-8")
+    if not _ANY_NAME.search(text):
+        return False
+    nodes = list(ast.walk(ast.parse(text)))
     names: dict[str, str] = {}
     for node in nodes:
         if isinstance(node, ast.ImportFrom):
