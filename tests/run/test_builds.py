@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import shutil
 import signal
-import sys
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,8 @@ from hil.boards.firmware.revision import SourceState
 from hil.run.builds import find_builds, has_agent, holds, image_in
 from hil.run.campaign import Against
 from hil.run.comparing import find_other
-from tests.lab import Running, make_lab, run
+from tests.in_process import hil
+from tests.lab import make_lab
 
 pytestmark = pytest.mark.slow
 
@@ -130,15 +130,6 @@ def test_of_two_images_a_build_is_the_other_of_one(bundle: Path, product: Path) 
     assert other.missing == {OWN: f"the base has no image for {TARGET}"}
 
 
-def test_a_run_refuses_a_build_without_the_agent(product: Path, tmp_path: Path) -> None:
-    """`hil run --firmware build/` ends with 2 and one sentence, and leaves no run behind."""
-    lab = make_lab(tmp_path, 1, firmware=product)
-    done = run(lab.command("--suite", "quick"), env=lab.env)
-    assert done.returncode == 2, done.stdout
-    assert f"{product} is a build without hil's agent" in done.stdout
-    assert not list(lab.out.glob("*-quick-*"))
-
-
 def test_what_is_flashed_by_hand_may_be_a_product(
     bundle: Path, product: Path, virtual_firmware: Path
 ) -> None:
@@ -154,10 +145,10 @@ def test_a_product_is_flashed_by_hand(product: Path, tmp_path: Path) -> None:
     """`hil board flash --firmware build/` takes any ESP-IDF build of the board's chip."""
     lab = make_lab(tmp_path, 1)
     options = ["--rack", str(lab.rack), "--out", str(lab.out)]
-    up = Running([sys.executable, "-m", "hil", "virtual", "up", *options], lab.folder / "up.txt", lab.env)
+    up = lab.keep_up()
     try:
         up.await_line(r"serial\.tools\.miniterm")
-        done = lab.hil("board", "flash", "b1", "--firmware", str(product), *options)
+        done = hil("board", "flash", "b1", "--firmware", product, *options, env=lab.env)
         assert done.returncode == 0, done.stdout
         assert f"b1: flashed {product}" in done.stdout
         up.send(signal.SIGINT)
