@@ -30,13 +30,12 @@ from tests.boards.revision_rig import commit_all, git
 from tests.lab import ROOT, path_without
 
 # Builds as idf.py would, an image around any program, and notes what it was given. It refuses a build folder
-# of other sources, and stops at an #error, both as CMake and the compiler do.
+# of other sources, and stops at an #error, both as CMake and the compiler do. An image that it has made once
+# lies in {made} from then on.
 IDF_PY = """\
 #!{python}
-import json, os, sys
+import hashlib, json, os, shutil, sys
 from pathlib import Path
-sys.path.insert(0, {root!r})
-from hil.boards.firmware.image import build_image_dir
 words = sys.argv[1:]
 folder = Path(words[words.index("-B") + 1])
 defined = dict(word[2:].split("=", 1) for word in words if word.startswith("-D"))
@@ -51,7 +50,13 @@ if "disk" in main.read_text():
 sdkconfig = Path(defined["SDKCONFIG"])
 given = sdkconfig.read_text() if sdkconfig.is_file() else ""
 target = os.environ.get("OTHER_TARGET", defined["IDF_TARGET"])
-build_image_dir(Path("/bin/true"), folder, chip=target, project="pump", version=main.read_text().strip()[:31])
+version = main.read_text().strip()[:31]
+made = Path({made!r}, hashlib.sha256((target + version).encode()).hexdigest())
+if not made.exists():
+    sys.path.insert(0, {root!r})
+    from hil.boards.firmware.image import build_image_dir
+    build_image_dir(Path("/bin/true"), made, chip=target, project="pump", version=version)
+shutil.copytree(made, folder, dirs_exist_ok=True)
 cache.write_text(home)
 shared = Path("../shared/pump.h")
 (folder / "given.json").write_text(json.dumps({{
@@ -98,12 +103,17 @@ def ignore(_sentence: str) -> None:
     pass
 
 
+@pytest.fixture(name="made", scope="module")
+def images_made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("made")
+
+
 @pytest.fixture
-def product(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Product:
+def product(tmp_path: Path, made: Path, monkeypatch: pytest.MonkeyPatch) -> Product:
     """A project below a repository's top, with a header outside of it, and an idf.py on PATH."""
     program = tmp_path / "bin" / "idf.py"
     program.parent.mkdir()
-    program.write_text(IDF_PY.format(python=sys.executable, root=str(ROOT)))
+    program.write_text(IDF_PY.format(python=sys.executable, root=str(ROOT), made=str(made)))
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(program.parent), prepend=":")
     repository = tmp_path / "repository"
