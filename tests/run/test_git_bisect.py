@@ -70,6 +70,7 @@ class Checkout(Repository):
         return self.follow(bisect)
 
 
+@pytest.mark.slow
 def test_the_first_bad_commit_is_found(tmp_path: Path) -> None:
     """All commands of the page in order: the bad end shows the step, git names the commit, the tree stays."""
     checkout = Checkout(tmp_path, [0, 0, 0, 0, 1, 1, 1])
@@ -82,6 +83,7 @@ def test_the_first_bad_commit_is_found(tmp_path: Path) -> None:
     assert checkout.git("status", "--porcelain", "--branch") == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("skipped", [ExitCode.RIG, ExitCode.UNDECIDED, "broken"])
 def test_a_commit_that_was_not_decided_is_skipped(tmp_path: Path, skipped: ExitCode | str) -> None:
     """A rig that failed, no decision, a build that fails: git tries another commit and finds the bad one."""
@@ -92,6 +94,7 @@ def test_a_commit_that_was_not_decided_is_skipped(tmp_path: Path, skipped: ExitC
     assert {checkout.commits[3], checkout.commits[4]} <= set(done.stdout.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [ExitCode.CONFIG, ExitCode.INTERRUPTED, ExitCode.TERMINATED])
 def test_a_mistake_ends_the_bisection(tmp_path: Path, status: ExitCode) -> None:
     """A wrong option or an interruption is no answer: git stops with an error, and has marked nothing."""

@@ -50,7 +50,7 @@ def test_the_last_look_is_as_large_as_the_budget_allows(pace: BootPace, most: in
 @given(PACES, st.floats(1, 7200), st.floats(1, 7200))
 def test_a_larger_budget_never_has_fewer_boots(pace: BootPace, one_s: float, other_s: float) -> None:
     """Whatever the boards and their pace."""
-    less, more = (plan_looks(pace, max_boots=200, budget_s=s) for s in sorted((one_s, other_s)))
+    less, more = (plan_looks(pace, max_boots=MOST, budget_s=s) for s in sorted((one_s, other_s)))
     assert less[-1] <= more[-1]
 
 
