@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-from hil.base.errors import ConfigError, RigError
+from hil.base.errors import ConfigError, HilError, RigError
 from hil.boards.firmware.build_folder import SDKCONFIG
 from hil.boards.flash import SlotFlasher, flash, tool
 from hil.boards.flash.tool import command, parts_of, write_of
 from hil.boards.power.command import Command
 from hil.boards.rack import Board, Power
 from hil.boards.supply import switch_power
-from tests.virtual.virtual_board_rig import MAC, BoardProcess, make_build, wait_until
+from tests.virtual.virtual_board_rig import MAC, BoardProcess, make_build
 
 PARTS = ("bootloader/bootloader.bin", "partition_table/partition-table.bin", "testapp.bin")
 
@@ -43,6 +43,12 @@ def board(process: BoardProcess) -> Iterator[Board]:
     process.control.clear()
 
 
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have esptool call a board that is silent once, and not four times."""
+    monkeypatch.setattr(tool, "CONNECT_ATTEMPTS", 1)
+
+
 def board_at(serial: str) -> Board:
     return Board("b1", "virtual", "esp32", serial, Power("virtual"), where="rack.yaml:7")
 
@@ -60,6 +66,7 @@ def test_what_is_in_the_build_is_in_the_flash(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize(
     ("name", "value", "mac", "error", "words"),
     [
@@ -103,21 +110,21 @@ def test_another_board_on_the_port_is_left_as_it_is(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("impatient")
 def test_a_fault_that_passes_costs_one_repetition(
-    board: Board, process: BoardProcess, build_dir: Path, tmp_path: Path
+    board: Board, process: BoardProcess, build_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A board that answers the second time costs one repetition, and the result says why."""
-    log = tmp_path / "flash.log"
-    process.control.fault("no_sync")
+    attempt = tool._attempt
 
-    def recover() -> None:
-        wait_until(lambda: log.exists() and "Failed to connect" in log.read_text(), "the first failure")
+    def recovers(*arguments: Any) -> HilError | None:
+        fault = attempt(*arguments)
         process.control.clear()
+        return fault
 
-    recovery = threading.Thread(target=recover)
-    recovery.start()
-    result = flash(board, build_dir, log=log)
-    recovery.join()
+    process.control.fault("no_sync")
+    monkeypatch.setattr(tool, "_attempt", recovers)
+    result = flash(board, build_dir, log=tmp_path / "flash.log")
     assert result.attempts == 2
     assert "attempt 2; before: flashing board b1" in result.note
 
@@ -145,9 +152,9 @@ def test_a_stub_that_never_greets_is_not_waited_for(
     board: Board, process: BoardProcess, build_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """esptool waits for its stub without end; a board that does not run it is given up long before."""
-    monkeypatch.setattr(tool, "STUB_S", 2.0)
+    monkeypatch.setattr(tool, "STUB_S", 0.4)
     process.control.fault("no_stub")
-    with pytest.raises(RigError, match=r"its stub did not answer within 2 s"):
+    with pytest.raises(RigError, match=r"its stub did not answer within 0\.4 s"):
         flash(board, build_dir, log=tmp_path / "flash.log", timeout_s=600.0)
 
 

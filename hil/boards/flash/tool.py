@@ -141,7 +141,7 @@ def _attempt(
             argv, cwd=what.folder, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
             env=_environment(), start_new_session=True,
         )  # fmt: skip
-        status = _wait(process, timeout_s, stop, lambda: _starts_stub(log))
+        status = _wait(process, timeout_s, stop, lambda: _starts_stub(log, offset))
     said = log.read_bytes()[offset:].decode(errors="replace")
     if status == 0:
         return None
@@ -157,10 +157,10 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": python_path(), **settings}
 
 
-def _starts_stub(log: Path) -> bool:
-    """Return whether the last that esptool said is that it has started the stub."""
+def _starts_stub(log: Path, begin: int) -> bool:
+    """Return whether the last that esptool said from ``begin`` on is that it has started the stub."""
     with log.open("rb") as file:
-        file.seek(max(0, log.stat().st_size - len(STARTS_STUB) - 2))  # and the end of the line
+        file.seek(max(begin, log.stat().st_size - len(STARTS_STUB) - 2))  # and the end of the line
         return file.read().decode(errors="replace").rstrip().endswith(STARTS_STUB)
 
 
