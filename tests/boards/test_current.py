@@ -130,15 +130,17 @@ def test_energy_is_the_integral_of_a_known_wave(tmp_path: Path) -> None:
     ("trouble", "sentence"),
     [
         ({"gone_after": 20_000}, "PPK2 /dev/pts/.* was disconnected"),
-        ({"silent": True}, "sent no samples within 2 s"),
+        ({"silent": True}, "sent no samples within 0.3 s"),
         ({"lose": range(15_000, 15_040)}, ""),
         ({"lose": range(10_000, 40_000)}, "lost 0.* s of the 0.500 s"),
     ],
 )
 def test_what_is_wrong_with_a_meter_is_named_and_its_figures_are_absent(
-    tmp_path: Path, trouble: dict[str, object], sentence: str
+    tmp_path: Path, trouble: dict[str, object], sentence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The case's own samples stay; of the current there is a sentence, no 0. A few lost are made up for."""
+    if "silent" in trouble:
+        monkeypatch.setattr("hil.boards.current.ppk2._FIRST_SAMPLE_S", 0.3)
     with Ppk2StandIn(wave, **trouble) as device:  # type: ignore[arg-type]
         board = replace(BOARD, current=ppk2(device.path))
         meters = Meters(tmp_path)
@@ -290,8 +292,9 @@ def test_a_rack_check_looks_at_each_meter(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_another_device_is_no_ppk2() -> None:
-    """A port that answers something else, or nothing, is named after two seconds."""
+def test_another_device_is_no_ppk2(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A port that answers something else, or nothing, is named once its time is up."""
+    monkeypatch.setattr("hil.boards.current.ppk2._META_DEADLINE_S", 0.3)
     with (
         Ppk2StandIn(wave, mute=True) as device,
         pytest.raises(RigError, match="sent no calibration"),

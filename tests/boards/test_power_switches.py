@@ -27,6 +27,7 @@ from hil.boards.supply import switch_power
 from hil.boards.supply_proof import prove_power
 from hil.virtual.board.client import BoardControl
 from tests.boards.switch_rig import Plug, install_uhubctl, served
+from tests.in_process import hil
 from tests.lab import Lab
 from tests.virtual.virtual_board_rig import MAC, REPOSITORY, BoardProcess, is_alive, wait_until
 
@@ -195,7 +196,12 @@ def test_a_board_that_does_not_come_back_is_named(
 ) -> None:
     """A switch that only switches off is none."""
     monkeypatch.setattr("hil.boards.supply_proof.BACK_DEADLINE_S", 0.0)
-    plug = Plug("tasmota", lambda on: on or process.control.power("off"))
+
+    def cut(_on: bool) -> None:
+        process.control.power("off")
+        monkeypatch.setattr("hil.boards.flash.identify.CONNECT_ATTEMPTS", 1)  # nobody answers any more
+
+    plug = Plug("tasmota", cut)
     with served(plug):
         found = prove_power(replace(board, power=behind(plug).power), virtual=no_virtual_board)
     assert not found.ok
@@ -364,8 +370,8 @@ def test_a_rack_check_proves_each_switch(new_lab: Callable[..., Lab]) -> None:
     up = lab.keep_up()
     try:
         up.await_line("miniterm")
-        assert "power of b1" not in lab.hil("rack", "check", *options).stdout
-        done = lab.hil("rack", "check", "--power", *options)
+        assert "power of b1" not in hil("rack", "check", *options, env=lab.env).stdout
+        done = hil("rack", "check", "--power", *options, env=lab.env)
         assert "ok   power of b1: off, it is gone; on, it is back after " in done.stdout, done.stdout
         assert done.returncode == 0
     finally:
