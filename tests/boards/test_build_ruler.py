@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from hil.boards.firmware.ruler import COMPONENTS, RULER_LOG, find_ruler, is_rule
 from hil.boards.firmware.selection import compare_bundles, find_firmware
 from hil.cli.app import run_command
 from hil.model import Ruler
+from tests.boards.idf_stand_in import put_idf
 from tests.boards.revision_rig import commit_all, git
 from tests.lab import ROOT
 
@@ -30,23 +30,16 @@ PRODUCT, NEW_HEADER = "components/link/link.c", "components/link/include/link/ne
 
 # Builds as idf.py would: a source that includes a header of link/ which is not there stops it. What was built
 # is in the image, by the digest of all sources.
-IDF_PY = """\
-#!{python}
-import hashlib, json, re, sys
-from pathlib import Path
-sys.path.insert(0, {root!r})
-from hil.boards.firmware.image import build_image_dir
-arguments = sys.argv[1:]
-folder = Path(arguments[arguments.index("-B") + 1])
-sources = {{str(path): path.read_text() for path in sorted(Path().rglob("*.[ch]"))}}
+IDF_PY = """
+sources = {str(path): path.read_text() for path in sorted(Path().rglob("*.[ch]"))}
 for path, text in sources.items():
     for header in re.findall('#include "(link/.*)"', text):
         if not Path("components/link/include", header).exists():
-            print(f"{{path}}:1:10: fatal error: {{header}}: No such file or directory")
+            print(f"{path}:1:10: fatal error: {header}: No such file or directory")
             print("ninja: build stopped: subcommand failed.")
             sys.exit(1)
 version = hashlib.sha256(json.dumps(sources).encode()).hexdigest()[:20]
-build_image_dir(Path("/bin/true"), folder, chip="esp32", version=version)
+make_image(folder, chip="esp32", version=version)
 (folder / "sources.json").write_text(json.dumps(sources))
 """
 
@@ -93,11 +86,7 @@ class History:
 @pytest.fixture
 def history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> History:
     """A repository in whose builds a stand-in takes the place of ESP-IDF."""
-    program = tmp_path / "bin" / "idf.py"
-    program.parent.mkdir()
-    program.write_text(IDF_PY.format(python=sys.executable, root=str(ROOT)))
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", str(program.parent), prepend=":")
+    put_idf(IDF_PY, tmp_path, monkeypatch)
     path = tmp_path / "repository"
     (path / "firmware").mkdir(parents=True)
     (path / "firmware" / "CMakeLists.txt").write_text("project(hil-firmware)\n")

@@ -8,7 +8,6 @@ import json
 import os
 import re
 import shutil
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +23,7 @@ from hil.boards.firmware.image import build_image_dir
 from hil.boards.firmware.revision import SourceState
 from hil.boards.firmware.selection import compare_bundles, find_firmware, verify_bundle
 from hil.cli.app import run_command
+from tests.boards.idf_stand_in import put_idf
 from tests.lab import ROOT
 
 TARGET = "virtual-esp32"
@@ -31,20 +31,11 @@ IMAGE = "hil-firmware.bin"
 STATE = SourceState("5" * 40, dirty=True)
 
 # Builds as idf.py would, with what it was given noted beside it: an image around any program.
-IDF_PY = """\
-#!{python}
-import json, os, sys
-from pathlib import Path
-sys.path.insert(0, {root!r})
-from hil.boards.firmware.image import build_image_dir
-arguments = sys.argv[1:]
-folder = Path(arguments[arguments.index("-B") + 1])
-(target,) = [word.partition("=")[2] for word in arguments if word.startswith("-DIDF_TARGET=")]
-(sdkconfig,) = [word.partition("=")[2] for word in arguments if word.startswith("-DSDKCONFIG=")]
+IDF_PY = """
 version = os.environ["HIL_FIRMWARE_VERSION"]
-build_image_dir(Path("/bin/true"), folder, chip=target, version=version)
-defaults = [word.partition("=")[2] for word in arguments if word.startswith("-DSDKCONFIG_DEFAULTS=")]
-(folder / "given.json").write_text(json.dumps([os.getcwd(), version, sdkconfig, *defaults]))
+make_image(folder, chip=defined["IDF_TARGET"], version=version)
+defaults = [defined[key] for key in ("SDKCONFIG_DEFAULTS",) if key in defined]
+(folder / "given.json").write_text(json.dumps([os.getcwd(), version, defined["SDKCONFIG"], *defaults]))
 """
 
 
@@ -369,11 +360,7 @@ def test_a_damaged_bundle_is_not_compared(bundle: Path, tmp_path: Path) -> None:
 @pytest.fixture
 def idf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Put an idf.py on PATH that makes a build folder."""
-    program = tmp_path / "bin" / "idf.py"
-    program.parent.mkdir()
-    program.write_text(IDF_PY.format(python=sys.executable, root=str(ROOT)))
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", str(program.parent), prepend=":")
+    put_idf(IDF_PY, tmp_path, monkeypatch)
 
 
 @pytest.mark.slow

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,43 +25,31 @@ from hil.boards.firmware.revision import find_revision
 from hil.boards.firmware.selection import verify_bundle
 from hil.cli.app import run_command
 from hil.run.builds import find_builds
+from tests.boards.idf_stand_in import put_idf
 from tests.boards.revision_rig import commit_all, git
-from tests.lab import ROOT, path_without
+from tests.lab import path_without
 
 # Builds as idf.py would, an image around any program, and notes what it was given. It refuses a build folder
-# of other sources, and stops at an #error, both as CMake and the compiler do. An image that it has made once
-# lies in {made} from then on.
-IDF_PY = """\
-#!{python}
-import hashlib, json, os, shutil, sys
-from pathlib import Path
-words = sys.argv[1:]
-folder = Path(words[words.index("-B") + 1])
-defined = dict(word[2:].split("=", 1) for word in words if word.startswith("-D"))
+# of other sources, and stops at an #error, both as CMake and the compiler do.
+IDF_PY = """
 here, main = Path.cwd(), Path("main/main.c")
-cache, home = folder / "CMakeCache.txt", f"CMAKE_HOME_DIRECTORY:INTERNAL={{here}}\\n"
+cache, home = folder / "CMakeCache.txt", f"CMAKE_HOME_DIRECTORY:INTERNAL={here}\\n"
 if cache.is_file() and cache.read_text() != home:
     sys.exit("CMake Error: the source does not match the source used to generate the cache")
 if "#error" in main.read_text():
-    sys.exit(f"{{here / main}}:1:2: error: {{main.read_text()}}")
+    sys.exit(f"{here / main}:1:2: error: {main.read_text()}")
 if "disk" in main.read_text():
-    sys.exit(f"{{here / main}}:1:2: error: No space left on device")
+    sys.exit(f"{here / main}:1:2: error: No space left on device")
 sdkconfig = Path(defined["SDKCONFIG"])
 given = sdkconfig.read_text() if sdkconfig.is_file() else ""
 target = os.environ.get("OTHER_TARGET", defined["IDF_TARGET"])
-version = main.read_text().strip()[:31]
-made = Path({made!r}, hashlib.sha256((target + version).encode()).hexdigest())
-if not made.exists():
-    sys.path.insert(0, {root!r})
-    from hil.boards.firmware.image import build_image_dir
-    build_image_dir(Path("/bin/true"), made, chip=target, project="pump", version=version)
-shutil.copytree(made, folder, dirs_exist_ok=True)
+make_image(folder, chip=target, project="pump", version=main.read_text().strip()[:31])
 cache.write_text(home)
 shared = Path("../shared/pump.h")
-(folder / "given.json").write_text(json.dumps({{
+(folder / "given.json").write_text(json.dumps({
     "cwd": str(here), "sdkconfig": given, "at": str(sdkconfig), "main": main.read_text(),
     "shared": shared.read_text() if shared.is_file() else "",
-}}))
+}))
 """
 
 CMAKE = "include($ENV{IDF_PATH}/tools/cmake/project.cmake)\nproject(pump)\n"
@@ -103,19 +90,10 @@ def ignore(_sentence: str) -> None:
     pass
 
 
-@pytest.fixture(name="made", scope="module")
-def images_made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("made")
-
-
 @pytest.fixture
-def product(tmp_path: Path, made: Path, monkeypatch: pytest.MonkeyPatch) -> Product:
+def product(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Product:
     """A project below a repository's top, with a header outside of it, and an idf.py on PATH."""
-    program = tmp_path / "bin" / "idf.py"
-    program.parent.mkdir()
-    program.write_text(IDF_PY.format(python=sys.executable, root=str(ROOT), made=str(made)))
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", str(program.parent), prepend=":")
+    put_idf(IDF_PY, tmp_path, monkeypatch)
     repository = tmp_path / "repository"
     made = Product(repository, repository / "app", tmp_path / "out")
     made.main.parent.mkdir(parents=True)
