@@ -15,7 +15,6 @@ from ruamel.yaml import YAML
 
 from hil.ci.event import TARGETS_FILE, CiEvent, Targets
 from hil.ci.plan import EMULATED_JOB, CiPlan, make_plan
-from hil.gate import judge
 from hil.model import Entry, RunRecord, Verdict
 from hil.store import RunDirectory
 from hil.store.run_info import planned_boots
@@ -23,6 +22,7 @@ from hil.thresholds import load_all
 from hil.thresholds.loader import FOLDER
 from hil.thresholds.types import Thresholds
 from tests.ci.git_process import git
+from tests.judging import judge
 from tests.make_records import THRESHOLDS_ROOT, publish_record, run_info
 
 HEAD, BASE = "c0ffee" * 6 + "c0ff", "ba5e" * 10

@@ -15,12 +15,12 @@ from pathlib import Path
 
 from hil.ci.artefact import keep
 from hil.ci.plan import CiPlan, write_plan
-from hil.gate import judge
 from hil.model import Entry, NotRun, RunRecord, Scalar, Verdict
 from hil.store import RunDirectory
 from tests.ci.ci_rig import HEAD, Repository, a_plan, leave_run, limits_text, rig_limits, write_limits
 from tests.ci.github_server import State
 from tests.gate import compare_records
+from tests.judging import judge
 from tests.make_records import RUN_ID, change_info, publish_record, publish_thresholds
 
 TLS: dict[str, Scalar] = {"transport": "tls"}
@@ -46,7 +46,8 @@ def compared(effect: float, tls_effect: float, deviation: float = 0.02) -> tuple
     for change, overrides, seed in ((effect, {}, 1), (tls_effect, TLS, 2)):
         for look in compare_records.boots(LOOKS, effect=change, seed=seed, deviation=deviation):
             entries += [replace(record, parameters={**record.parameters, **overrides}) for record in look]
-    return tuple(entries), judge(entries, rig_limits())
+    planned = dict.fromkeys(sorted({(one.board, one.case_id) for one in entries[1:]}), 1)
+    return tuple(entries), judge(entries, rig_limits(), planned)
 
 
 def leave_comparison(
