@@ -32,6 +32,7 @@ P95, TAIL = "publish_latency_p95_us", "publish_latency_tail5_us"
 OTHER = limits_text().replace("bench: publish\n", "bench: other\n")
 
 
+@functools.cache
 def edited(edit: Edit | None) -> str:
     """Return the limits of these runs with an edit of what their file holds."""
     if edit is None:
@@ -39,13 +40,13 @@ def edited(edit: Edit | None) -> str:
     content = copy.deepcopy(_content())
     edit(content)
     text = io.StringIO()
-    YAML().dump(content, text)
+    YAML(typ="safe").dump(content, text)
     return text.getvalue()
 
 
 @functools.cache
 def _content() -> Content:
-    return cast(Content, YAML().load(limits_text()))
+    return cast(Content, YAML(typ="safe").load(limits_text()))
 
 
 class Change:
