@@ -200,7 +200,7 @@ def test_a_long_page_is_cut_between_rows(tmp_path: Path) -> None:
     """The least important goes first, each table says how much is left out, and what is folded is closed."""
     leave_all(tmp_path, effect=0.18, latency_ms=60.0)
     (run,) = (tmp_path / "legs/compare").iterdir()
-    change_verdict(run, lambda stored: stored.update(compared=stored["compared"] * 100))
+    change_verdict(run, lambda stored: stored.update(compared=stored["compared"] * 30))
     page = page_of(tmp_path, 20_000)
     assert 17_000 < len(page) <= 20_000
     assert "**Broken limits on virtual-esp32**" in page
@@ -460,7 +460,7 @@ def test_the_process_writes_what_tests_write(
     """Control: the page that other tests get without a process is its page, cut as its layout is."""
     leave_all(tmp_path, effect=0.18)
     (run,) = (tmp_path / "legs/compare").iterdir()
-    change_verdict(run, lambda stored: stored.update(compared=stored["compared"] * 100))
+    change_verdict(run, lambda stored: stored.update(compared=stored["compared"] * 30))
     plan, legs = pull_request_plan(), tmp_path / "legs"
     facts = comment_page.facts_of(plan, conclude(plan, legs, {}), legs, comment_page.Source({}))
     here = comment_page.render(facts, layout)
