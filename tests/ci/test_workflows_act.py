@@ -163,18 +163,13 @@ def planned_for_a_fork(ended: Ended) -> None:
 PASSED = "PASS: virtual, (?:.+, )?compare$|UNDECIDED: "
 REMARK = {"tests/NOTE.md": added("A remark.\n")}  # no firmware, so that its images are as they were
 SCENARIOS = {
-    "documentation": Scenario(
+    "re-targeted-documentation": Scenario(
         {"docs/explain/gate.md": added("Other words.\n")},
         0,
         "PASS: nothing had to be measured$",
         (r"only documentation changed \(docs/explain/gate.md\)",),
-        not_ran=("Virtual rack", "Build"),
-    ),
-    "re-targeted": Scenario(
-        {"docs/explain/gate.md": added("Better words.\n")},
-        0,
-        "PASS: nothing had to be measured$",
         base={PRODUCT: SLOWER},  # of which the former base knew nothing
+        not_ran=("Virtual rack", "Build"),
         payload={"action": "edited", "changes": {"base": {"ref": {"from": "feature"}}}},
         also=lambda ended: planned_against(ended, ended.base),
     ),
@@ -290,7 +285,7 @@ def edited(project: Project, name: str, edits: Mapping[str, Edit], base: str = "
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.heavy] * (name not in ("documentation", "re-targeted")))
+        pytest.param(name, marks=[pytest.mark.heavy] * (name != "re-targeted-documentation"))
         for name in SCENARIOS
     ],
 )
