@@ -3,30 +3,30 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from hil.cli.app import run_command
 from hil.history.files import read_past
-from tests.lab import ROOT
 from tests.reports.site_runs import healthy, store_run
 
 pytestmark = pytest.mark.slow
 
+Report = Callable[..., tuple[int, str]]
 NAMES = ("20261120T010000Z-nightly-0001", "20261120T020000Z-nightly-0002")
 
 
-def report(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "hil", "report", "build", "--out", str(tmp_path / "out"), *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+@pytest.fixture
+def report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Report:
+    """`hil report build`: its status, and what it says on stderr."""
+
+    def build(*arguments: str) -> tuple[int, str]:
+        status = run_command(["report", "build", "--out", str(tmp_path / "out"), *arguments])
+        return status, capsys.readouterr().err
+
+    return build
 
 
 def kill_leg(legs: Path, leg: str) -> Path:
@@ -36,39 +36,39 @@ def kill_leg(legs: Path, leg: str) -> Path:
     return run
 
 
-def test_a_killed_leg_does_not_lose_the_night(tmp_path: Path) -> None:
+def test_a_killed_leg_does_not_lose_the_night(tmp_path: Path, report: Report) -> None:
     """The judged run is reported and remembered; each other is named on stderr, and left out."""
     legs = tmp_path / "legs"
     store_run(legs / "virtual", NAMES[0], healthy())
     kill_leg(legs, "rack-esp32")
     (kill_leg(legs, "rack-esp32c3") / "run.json").write_text("{")
     (legs / "rack-esp32s3").mkdir()
-    done = report(tmp_path, "--legs", str(legs))
-    assert done.returncode == 0, done.stderr
-    warnings = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
+    status, said = report("--legs", str(legs))
+    assert status == 0, said
+    warnings = [line for line in said.splitlines() if line.startswith("warning: ")]
     assert [line.partition("the leg ")[2].split()[0] for line in warnings] == ["rack-esp32", "rack-esp32c3"]
     assert "verdicts.json: its verdict cannot be read (No such file or directory)" in warnings[0]
     assert [run.run_id for run in read_past(tmp_path / "out" / "history").runs] == [NAMES[0]]
     assert (tmp_path / "out" / "report" / "index.html").is_file()
 
 
-def test_a_night_without_a_judged_run(tmp_path: Path) -> None:
+def test_a_night_without_a_judged_run(tmp_path: Path, report: Report) -> None:
     """Nothing at all, or nothing that was judged: exit 2 and a sentence, and no empty report."""
     legs = tmp_path / "legs"
     legs.mkdir()
-    done = report(tmp_path, "--legs", str(legs))
-    assert done.returncode == 2
-    assert done.stderr.startswith(
+    status, said = report("--legs", str(legs))
+    assert status == 2
+    assert said.startswith(
         f"hil: {legs} holds no run that was judged, so there is nothing to report. Next: "
     )
     kill_leg(legs, "virtual")
-    done = report(tmp_path, "--legs", str(legs))
-    assert done.returncode == 2
-    assert "the leg virtual is left out of the report" in done.stderr
+    status, said = report("--legs", str(legs))
+    assert status == 2
+    assert "the leg virtual is left out of the report" in said
     assert not (tmp_path / "out" / "report").exists()
 
 
-def test_several_racks_and_benches_are_one_report(tmp_path: Path) -> None:
+def test_several_racks_and_benches_are_one_report(tmp_path: Path, report: Report) -> None:
     """Each run is remembered; on the first page runs that pass on one rack share a verdict and a table."""
     legs = tmp_path / "legs"
     for number, suite in enumerate(("publish", "echo", "jitter"), start=1):
@@ -79,8 +79,8 @@ def test_several_racks_and_benches_are_one_report(tmp_path: Path) -> None:
             suite=f"nightly and {suite}",
         )
     store_run(legs / "rack-esp32", "20261120T040000Z-nightly-0004", healthy(), rack="lab")
-    done = report(tmp_path, "--legs", str(legs), "--files")
-    assert done.returncode == 0, done.stderr
+    status, said = report("--legs", str(legs), "--files")
+    assert status == 0, said
     assert {(run.rack, run.suite) for run in read_past(tmp_path / "out" / "history").runs} == {
         ("virtual", "nightly and publish"),
         ("virtual", "nightly and echo"),

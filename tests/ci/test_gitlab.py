@@ -19,6 +19,7 @@ from ruamel.yaml import YAML
 from tests.ci.act import SEALED
 from tests.ci.elsewhere import commit_all
 from tests.ci.git_process import git
+from tests.in_process import hil
 from tests.lab import ROOT, make_lab, own_environment, write_suites
 from tests.team_bench import add_team_bench
 
@@ -38,14 +39,8 @@ class Runner:
         (self.project / "app" / "main").mkdir(parents=True)
         (self.project / "app" / "CMakeLists.txt").write_text(CMAKE)
         (self.project / ".gitignore").write_text("out/\n")
-        subprocess.run(
-            [HIL, "init"],
-            cwd=self.project,
-            env=own_environment(),
-            check=True,
-            capture_output=True,
-            timeout=60,
-        )
+        done = hil("init", cwd=self.project)
+        assert done.returncode == 0, done.stdout
         add_team_bench(self.project)
         (folder / "lab").mkdir()
         shutil.copy(make_lab(folder / "lab", 1).rack, self.project / "hil" / "rack.yaml")
