@@ -69,7 +69,10 @@ def test_too_few_descriptors_are_the_rigs_fault(files: Lab) -> None:
     assert done.returncode == ExitCode.RIG
     assert "may open 64 files, a run needs" in done.stderr
     assert "ulimit -n" in done.stderr
-    assert run(64, 1024).returncode == ExitCode.CONFIG  # of the suite that is not there
+    begun = run(64, 1024)
+    assert begun.returncode == ExitCode.CONFIG  # of the suite that is not there
+    assert "'quik'" in begun.stderr
+    assert "did you mean 'quick'" in begun.stderr
 
 
 @pytest.mark.slow
@@ -82,12 +85,14 @@ def test_another_users_home_is_the_rigs_fault(files: Lab, tmp_path: Path) -> Non
 
     def run_in(home: Path) -> subprocess.CompletedProcess[str]:
         limited = ["setpriv", "--bounding-set", rights, "--inh-caps", rights, "env", f"HOME={home}"]
-        return run([*limited, *files.command("--suite", "quik")], env=files.env)
+        return run([*limited, *files.command("--board", "b9")], env=files.env)
 
     done = run_in(home)
     assert (done.returncode, "Traceback" in done.stdout) == (ExitCode.RIG, False), done.stdout
     assert f"hil: HOME is {home}, which user 0 may not look into" in done.stdout
-    assert run_in(tmp_path / "none").returncode == ExitCode.CONFIG  # of the suite that is not there
+    begun = run_in(tmp_path / "none")
+    assert begun.returncode == ExitCode.CONFIG  # of the board that is not there
+    assert re.search(r"no board 'b9'.*\bb1\b", begun.stdout)
 
 
 @pytest.mark.slow
