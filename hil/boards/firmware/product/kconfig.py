@@ -36,6 +36,8 @@ _OF_NO_USE = re.compile(
 _COPY = re.compile(r" from .*?kconfgen_tmp\w+")  # of a file of options: kconfgen's own
 _UNKNOWN = re.compile(r"unknown kconfig symbol '(\w+)' assigned to '(.*)' in ")
 _MALFORMED = re.compile(r".*:(\d+): ignoring malformed line '(?!\ufeff#)(.*)'")
+_TWICE = re.compile(r"(.*):\d+: (\w+) has multiple definitions ")
+_CONFIG = re.compile(r"^\s*(?:menu)?config (\w+)", re.MULTILINE)
 _UNDEFINED = re.compile(r"^undefined symbol ([A-Z]\w+):$")
 
 
@@ -101,22 +103,30 @@ class Kconfgen:
         self._folders = (*of_idf, *project.components)
         self._work, self._project, self._chip = work, project, chip
         self.host, self.header, self.cmake = work / "host", work / "sdkconfig.h", work / "sdkconfig.cmake"
+        self._entries = work / "entries"
         values = {name: {"1": "y", None: "n"}.get(value, value) for name, value in host.items()}
         values = {name: value for name, value in values.items() if not name.startswith(APART)}
         values |= assigned(HOST / "product" / "sdkconfig.defaults")
         self.host.write_text("".join(f"CONFIG_{name}={value}\n" for name, value in values.items()), "utf-8")
+        has_entry = _CONFIG.findall((HOST / "product" / "Kconfig").read_text(encoding="utf-8"))
+        self._without_idf = {name: value for name, value in values.items() if name not in has_entry}
 
     def read(self, settings: Sequence[Path]) -> Iterator[str]:
-        """Write header and cmake; yield what there is to say. What no Kconfig file has gets an entry."""
+        """Write header and cmake; yield what there is to say. What no Kconfig file has gets an entry.
+
+        Which these are is known before where there is no ESP-IDF and the project has no options of its name.
+        """
         root = self._write_root()
-        said = self._run(root, settings)
+        entries = {} if self._idf else self._without_idf
+        said = self._run(root, settings, entries)
+        twice = [found for _, note in said if (found := _TWICE.match(note))]
+        there = {found[2] for found in twice if found[1] == str(self._entries)}
         unknown = [(path, found) for path, note in said if (found := _UNKNOWN.match(note))]
         of_host = {found[1]: found[2] for path, found in unknown if path == self.host}
         alone = {found[1]: found[2] for _, found in unknown if not self._idf and found[1] not in of_host}
-        if entries := [_entry(name, value) for name, value in {**of_host, **alone}.items()]:
-            with (self._work / "kconfigs").open("a", encoding="utf-8") as file:
-                file.writelines(entries)
-            said = self._run(root, settings)
+        if there or of_host or alone:
+            kept = {name: value for name, value in entries.items() if name not in there}
+            said = self._run(root, settings, {**kept, **of_host, **alone})
         if self._idf:
             yield f"ESP-IDF's of {self._idf}, and the project's"
         if alone:
@@ -136,8 +146,11 @@ class Kconfgen:
                 yield note
             unknown |= {found[1]} if found else set()
 
-    def _run(self, root: Path, settings: Sequence[Path]) -> list[tuple[Path, str]]:
+    def _run(
+        self, root: Path, settings: Sequence[Path], entries: Mapping[str, str]
+    ) -> list[tuple[Path, str]]:
         """Return each note of kconfgen with the file of options that it reads then."""
+        self._entries.write_text("".join(_entry(*each) for each in entries.items()), encoding="utf-8")
         defaults = [word for path in (self.host, *settings) for word in ("--defaults", str(path))]
         command = [
             sys.executable, "-m", "kconfgen", "--list-separator", "semicolon", "--kconfig", str(root),
@@ -159,6 +172,7 @@ class Kconfgen:
                 path for folder in self._folders for path in sorted(folder.iterdir())
                 if path.name.lower() == ending
             ]  # fmt: skip
+            files += [self._entries] if name == "kconfigs" else []
             (self._work / name).write_text("".join(f'source "{path}"\n' for path in files), encoding="utf-8")
         if self._idf:
             return self._idf / "Kconfig"
