@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,32 +57,51 @@ class HostTree:
 
         With ``keep_going`` the log has the errors of all sources.
         """
-        self.configure()
+        if is_configured := self._is_configured():
+            _check_tools()
+        else:
+            self.configure()
         more = ("--", "-k", "0") if keep_going else ()
         command = ("cmake", "--build", str(self.folder), "--target", *programs, *more)
-        run_step(command, log=self.log, env={"LC_ALL": "C"})
+        run_step(command, log=self.log, fresh=is_configured, env={"LC_ALL": "C"})
 
     def configure(self) -> None:
         """Bring the tree up to date. Raises ConfigError: a missing tool, or CMake's first error."""
-        for tool in ("cmake", "ninja", "cc"):
-            if not shutil.which(tool):
-                raise ConfigError(
-                    f"building for virtual boards needs {tool}, which is not installed.",
-                    next_step="hil doctor.",
-                )
+        _check_tools()
         source = self.sources / "host"
         forget_other_sources(self.folder, source)
         configure = ("cmake", "-S", str(source), "-B", str(self.folder), "-G", "Ninja", *self.options)
         run_step(configure, log=self.log, fresh=True)
 
+    def _is_configured(self) -> bool:
+        """Return whether CMake has these sources and options: what changes in its files ninja sees itself."""
+        lines = _cache_lines(self.folder)
+        values = {re.sub(":[A-Z]+=", "=", line) for line in lines}
+        is_there = (self.folder / "build.ninja").is_file() and _is_of(self.sources / "host", lines)
+        return is_there and values.issuperset(option.removeprefix("-D") for option in self.options)
+
+
+def _check_tools() -> None:
+    for tool in ("cmake", "ninja", "cc"):
+        if not shutil.which(tool):
+            raise ConfigError(
+                f"building for virtual boards needs {tool}, which is not installed.", next_step="hil doctor."
+            )
+
 
 def forget_other_sources(build_dir: Path, source: Path) -> None:
     """Remove a build that is of sources elsewhere, as another installation's: CMake refuses it."""
-    cache = build_dir / "CMakeCache.txt"
-    if cache.is_file() and f"CMAKE_HOME_DIRECTORY:INTERNAL={source}\n" not in cache.read_text(
-        errors="replace"
-    ):
+    if build_dir.joinpath("CMakeCache.txt").is_file() and not _is_of(source, _cache_lines(build_dir)):
         shutil.rmtree(build_dir)
+
+
+def _is_of(source: Path, cache: Collection[str]) -> bool:
+    return f"CMAKE_HOME_DIRECTORY:INTERNAL={source}" in cache
+
+
+def _cache_lines(build_dir: Path) -> list[str]:
+    path = build_dir / "CMakeCache.txt"
+    return path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
 
 
 @contextmanager
