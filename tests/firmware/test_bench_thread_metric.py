@@ -22,31 +22,32 @@ TESTS = (
     "memory",
 )
 SPREAD_MAX = 2
-FAILED = 1
+FAILED, VOID = 1, 2
 
 
-@pytest.mark.alone  # a row during which the host was late is void
 @pytest.mark.parametrize("test", TESTS)
 def test_each_test_counts_in_windows_of_its_own(board: Board, test: str) -> None:
     """Both windows of a row have their length and counted; rate and score follow from what they counted."""
-    series = board.run("thread_metric", test=test, window_ms=WINDOW_MS, windows=2, warmup=1)
-    assert (series.rows, series.warmup_rows) == (3, 1)
+    series = board.run("thread_metric", test=test, window_ms=WINDOW_MS, windows=1, warmup=0)
+    assert (series.rows, series.warmup_rows) == (1, 0)
     assert FAILED not in series.columns["outcome"]
     assert series.device["spread_max_count"] == SPREAD_MAX
     for row in range(series.rows):
         cells = {name: column[row] for name, column in series.columns.items()}
         assert cells["window_us"] > WINDOW_MS * 900
-        assert cells["spread_count"] <= SPREAD_MAX
+        assert cells["spread_count"] <= SPREAD_MAX or cells["outcome"] == VOID
         rate = cells["operations_count"] / cells["window_us"]
         basic_rate = cells["basic_count"] / cells["basic_window_us"]
         assert cells["rate_ops"] == pytest.approx(rate * 1e6, abs=1)
         assert cells["score_count"] == pytest.approx(rate / basic_rate * 1e6, abs=1)
 
 
-@pytest.mark.alone
 def test_all_of_it_runs_on_the_core_that_is_asked_for(board: Board) -> None:
-    """The core is in each row, and a board with two has both."""
-    series = board.run("thread_metric", test="preemptive", window_ms=WINDOW_MS, windows=1, task_core="1")
+    """The core is in each row, that of the warm-up too, and a board with two has both."""
+    series = board.run(
+        "thread_metric", test="preemptive", window_ms=WINDOW_MS, windows=1, warmup=1, task_core="1"
+    )
+    assert (series.rows, series.warmup_rows) == (2, 1)
     assert set(series.columns["core"]) == {1}
     assert FAILED not in series.columns["outcome"]
 
