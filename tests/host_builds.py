@@ -50,5 +50,5 @@ def build_variant(name: str) -> Path:
 
 
 def build_product(folder: Path, **more: Any) -> Path:
-    """Build a product as hil does; products of one host configuration share the host's objects."""
-    return product_build.build_product(folder, **{"tree_root": BUILDS, **more})
+    """Build a product as hil does, in hil's own trees: products of one host configuration share objects."""
+    return product_build.build_product(folder, **{"tree_root": BUILD_ROOT, **more})

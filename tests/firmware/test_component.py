@@ -17,9 +17,9 @@ import pytest
 
 import hil
 from hil.base.errors import ConfigError
-from hil.boards.firmware.product.build import build_product
 from hil.model import Case
 from hil.session import AgentSession
+from tests.host_builds import build_product
 from tests.lab import DEADLINE_S, ROOT, SUITES, Lab, make_lab, of_type
 from tests.session.agent_process import AgentProcess
 from tools import component_cost, component_names
@@ -58,15 +58,9 @@ def built() -> Iterator[tuple[Path, Path, list[Path]]]:
     """The product, built once: its sources, the build's folder and the component's objects."""
     with short_folder() as folder:
         product = copy_of_product(folder)
-        build = build_product(product, say=lambda _sentence: None, build_root=BUILDS)
+        build = build_product(product, say=lambda _sentence: None, build_root=folder)
         trees = sorted(BUILDS.glob("product-*/product/esp_hil"), key=lambda path: path.stat().st_mtime)
         yield product, build, sorted(trees[-1].glob("**/*.o"))
-
-
-def build(lab: Lab, product: Path) -> Path:
-    done = lab.hil("build", "-C", str(product))
-    assert done.returncode == 0, done.stdout
-    return ROOT / done.stdout.splitlines()[-1]
 
 
 def measure(lab: Lab, product: Path, *more: str) -> subprocess.CompletedProcess[str]:
@@ -97,10 +91,9 @@ def test_a_product_is_measured_with_its_own_bench_and_ours(
 ) -> None:
     """Its loop, station and log go on; both benches have records and a verdict; the ruler is of its file."""
     (folder / "lab").mkdir()
-    lab = make_lab(folder / "lab", 1, suites={"publish": SUITES})
-    product, _, _ = built
+    product, build, _ = built
+    lab = make_lab(folder / "lab", 1, firmware=build, suites={"publish": SUITES})
     shutil.copy(product / "hil" / "thresholds" / "pump_turn.yaml", lab.folder / "thresholds")
-    lab.firmware = build(lab, product)
     done = measure(lab, product, "--suite", "quick")
     assert done.returncode == 0, done.stdout
     assert lab.good_outcome()
@@ -191,5 +184,5 @@ def test_two_benches_of_one_name_are_refused(folder: Path, name: str, said: str)
         f'#include "esp_hil.h"\nHIL_BENCH({name}, .run = NULL);\n'
     )
     with pytest.raises(ConfigError) as caught:
-        build_product(product, say=lambda _sentence: None, build_root=BUILDS)
+        build_product(product, say=lambda _sentence: None, build_root=folder)
     assert re.search(said, re.sub(r"\s+", " ", caught.value.sentence))

@@ -12,7 +12,9 @@ import pytest
 from hil.base.errors import ConfigError
 from hil.boards.firmware.build_folder import console_baud, flash_files
 from hil.boards.firmware.product.kconfig import read_options
+from hil.boards.firmware.product.needs import Needs
 from hil.boards.firmware.product.project import find_project
+from hil.boards.firmware.product.stubs import write_stubs
 from hil.boards.firmware.selection import description_of, same_flash
 from tests.host_builds import build_product
 
@@ -380,14 +382,11 @@ int pump_speed(void) {
 """
 
 
-def test_what_the_host_lacks_is_told_before_anything_is_built(
-    product: Path, build_root: Path, tmp_path: Path
-) -> None:
-    """The header with who includes it, each call, type and name with its place; stubs can be built."""
+def test_what_the_host_lacks_is_told_before_anything_is_built(product: Path, build_root: Path) -> None:
+    """The header with who includes it, each call, type and name with its place."""
     (product / "components/pump/pump.c").write_text(SENSOR)
-    stubs = tmp_path / "stubs"
     with pytest.raises(ConfigError) as caught:
-        build_product(product, say=lambda _: None, stubs=stubs, build_root=build_root)
+        build_product(product, say=lambda _: None, build_root=build_root)
     told = [line.strip() for line in str(caught.value.sentence).splitlines()[1:]]
     assert told == [
         "driver/i2c_master.h, included by components/pump/pump.c:1",
@@ -396,14 +395,6 @@ def test_what_the_host_lacks_is_told_before_anything_is_built(
         "type i2c_master_bus_handle_t, at components/pump/pump.c:5",
         "name I2C_FAST, at components/pump/pump.c:6",
     ]
-    answers = stubs / "answers.h"
-    answers.write_text(
-        answers.read_text().replace("ANSWER_OF_i2c_master_get_speed 0", "ANSWER_OF_i2c_master_get_speed 42")
-    )
-    cmake = product / "CMakeLists.txt"
-    cmake.write_text(f"set(EXTRA_COMPONENT_DIRS {stubs})\n{cmake.read_text()}")
-    folder = build_product(product, say=lambda _: None, build_root=build_root)
-    assert "pump at 42 of 100 Hz" in output_of(folder)
 
 
 INITIALISED = """\
@@ -475,12 +466,12 @@ def test_a_member_that_the_hosts_structure_lacks_is_told(product: Path, build_ro
     assert "--stubs" not in caught.value.next_step
 
 
-def test_stubs_are_not_written_over_something(product: Path, build_root: Path, tmp_path: Path) -> None:
+def test_stubs_are_not_written_over_something(tmp_path: Path) -> None:
     """What somebody filled in stays."""
-    (product / "components/pump/pump.c").write_text(SENSOR)
     (tmp_path / "kept.c").write_text("")
     with pytest.raises(ConfigError, match="is not empty"):
-        build_product(product, say=lambda _: None, stubs=tmp_path, build_root=build_root)
+        write_stubs(Needs(calls={"i2c_new_master_bus": (tmp_path / "main.c", 6)}), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["kept.c"]
 
 
 def test_another_tick_is_refused(product: Path, build_root: Path) -> None:
