@@ -9,6 +9,7 @@ a board says by itself. The statistic is Student's.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -97,11 +98,10 @@ def _part(boots: Sequence[FittedBoot]) -> _Part | None:
     candidates = sum(boot.is_candidate for boot in boots)
     if not 0 < candidates < len(boots):
         return None
-    own = _own_columns(boots)
+    basis = _own_basis(tuple([(boot.place, boot.is_candidate, boot.slot) for boot in boots]))
     both = np.array([[boot.is_candidate, boot.value] for boot in boots], dtype=float)
     scale = max(1.0, float(np.abs(both[:, 1]).max()))
     both[:, 1] /= scale
-    basis, _ = np.linalg.qr(own)
     turn, value = (both - basis @ (basis.T @ both)).T
     turns = float(turn @ turn)
     if turns < _LEAST_TURN:
@@ -112,22 +112,27 @@ def _part(boots: Sequence[FittedBoot]) -> _Part | None:
         product * scale,
         turns,
         left * scale * scale,
-        len(boots) - own.shape[1],
+        len(boots) - basis.shape[1],
         (candidates, len(boots) - candidates),
         scale,
     )
 
 
-def _own_columns(boots: Sequence[FittedBoot]) -> np.ndarray:
-    """Return what is the board's own: (boots, level, line, slot), the last two where they can be told."""
+@functools.lru_cache(maxsize=256)
+def _own_basis(boots: tuple[tuple[int, bool, str], ...]) -> np.ndarray:
+    """Return an orthonormal basis of what is the board's own: (boots, level, line, slot), the last two where
+    they can be told.
+
+    It hangs on nothing but the place, role and slot of each boot, which all metrics of a board share.
+    """
     columns = [np.ones(len(boots))]
     if len(boots) >= _FEWEST_OF_LINE:
-        place = np.array([boot.place for boot in boots], dtype=float)
+        place = np.array([place for place, _, _ in boots], dtype=float)
         columns.append((place - place.mean()) / max(float(np.ptp(place)), 1.0))
-    if len({(boot.is_candidate, boot.slot) for boot in boots if boot.slot}) == _BOTH_WAYS:
-        first = min(boot.slot for boot in boots if boot.slot)
-        columns.append(np.array([boot.slot == first for boot in boots], dtype=float))
-    return np.stack(columns, axis=1)
+    slots = {slot for _, _, slot in boots if slot}
+    if len({(role, slot) for _, role, slot in boots if slot}) == _BOTH_WAYS:
+        columns.append(np.array([slot == min(slots) for _, _, slot in boots], dtype=float))
+    return np.linalg.qr(np.stack(columns, axis=1))[0]
 
 
 def _bounded(board: Sequence[FittedBoot], tolerance: float) -> list[FittedBoot]:
@@ -143,7 +148,7 @@ def _bounded(board: Sequence[FittedBoot], tolerance: float) -> list[FittedBoot]:
         return []
     reach = max(_FAR * (max(seen) - min(seen)), 2.0 * abs(tolerance))
     place = {math.inf: max(seen) + reach, -math.inf: min(seen) - reach}
-    return [boot._replace(value=place.get(boot.value, boot.value)) for boot in there]
+    return [boot if math.isfinite(boot.value) else boot._replace(value=place[boot.value]) for boot in there]
 
 
 def finite(values: Iterable[float]) -> list[float]:
