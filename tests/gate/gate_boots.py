@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -72,9 +73,7 @@ def in_turns(candidate: Sequence[float], other: Sequence[float], slots: bool = F
 
     With ``slots`` the images lie in each other's slots in the second half.
     """
-    roles = [True] * len(candidate)
-    for number in range(len(other)):
-        roles.insert(min(2 * number + 1 + number % 2, len(roles)), False)
+    roles = _roles(len(candidate), len(other))
     values = {True: iter(candidate), False: iter(other)}
     return [
         FittedBoot(
@@ -82,6 +81,15 @@ def in_turns(candidate: Sequence[float], other: Sequence[float], slots: bool = F
         )
         for place, role in enumerate(roles)
     ]
+
+
+@functools.lru_cache
+def _roles(candidates: int, others: int) -> list[bool]:
+    """Return of each boot of a board whether it is the candidate's."""
+    roles = [True] * candidates
+    for number in range(others):
+        roles.insert(min(2 * number + 1 + number % 2, len(roles)), False)
+    return roles
 
 
 def _first(candidate: list[list[float]], other: list[list[float]], design: Design) -> Decision:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 
@@ -15,7 +16,12 @@ from hil.gate.fit import FittedBoot, look_at
 from tests.gate.gate_boots import LOOKS, UNEVEN_LOOKS, Decision, Rig, decide, design, in_turns, until
 
 MANY = 1000
-TYPICAL = Rig(1, MANY)
+
+
+@functools.cache
+def unchanged(looks: tuple[tuple[int, int], ...]) -> list[Decision]:
+    """Return what is decided of candidate and base alike."""
+    return decide(*Rig(1, MANY).run(looks=looks), design(looks))
 
 
 def share(found: Sequence[Decision], *states: str) -> float:
@@ -36,7 +42,7 @@ def at_most(found: Sequence[Decision], alpha: float) -> bool:
 @pytest.mark.parametrize("looks", [UNEVEN_LOOKS, LOOKS])
 def test_unchanged_firmware_is_not_blocked(looks: tuple[tuple[int, int], ...]) -> None:
     """Candidate and base alike: alpha is kept and nearly all pass, whatever the session's level."""
-    found = decide(*TYPICAL.run(looks=looks), design(looks))
+    found = unchanged(looks)
     assert at_most(found, 0.001)
     assert passes(found) > 0.97
 
@@ -89,18 +95,16 @@ def test_a_firmware_that_is_sometimes_slow_does_not_pass(slow: float, times: flo
 @pytest.mark.slow
 def test_a_pass_before_the_last_look_takes_29_boots() -> None:
     """So many without a slow one exclude a tenth of slow boots with 95 %; at the last look fewer do."""
-    found = decide(*TYPICAL.run(looks=LOOKS), design(LOOKS))
-    early = {one.look for one in found if one.state == "pass"}
+    early = {one.look for one in unchanged(LOOKS) if one.state == "pass"}
     assert min(early) == min(number for number, look in enumerate(LOOKS, 1) if 4 * look[0] >= ENOUGH_TO_PASS)
     assert ENOUGH_TO_PASS == 29
-    last = decide(*TYPICAL.run(looks=LOOKS[:1]), design(LOOKS[:1]))
-    assert share(last, "pass") > 0.5
+    assert share(unchanged(LOOKS[:1]), "pass") > 0.5
 
 
 @pytest.mark.slow
 def test_all_repeated_intervals_together_hold_the_truth() -> None:
     """With alpha of 2.5 %, 95 ± 1.5 % of comparisons hold the true change in their interval at every look."""
-    candidate, other = TYPICAL.run(slower=0.1, looks=LOOKS)
+    candidate, other = Rig(1, MANY).run(slower=0.1, looks=LOOKS)
     wide, held = design(LOOKS, alpha=0.025), []
     for one, two in zip(candidate.tolist(), other.tolist(), strict=True):
         at = [
