@@ -116,6 +116,7 @@ def headerless_tcp_client() -> None:
     with socket.create_connection(BOARD) as connection:
         while time.monotonic() < end:
             connection.sendall(bytes(16384))
+            time.sleep(0.01)
 
 
 def headerless_udp_client() -> None:

@@ -167,11 +167,7 @@ def test_board_to_board(board: Board, network: Network, protocol: str, reverse: 
     """Two boards measure each other in both directions, and agree on every byte."""
     other = network.board(1)
     served: list[Series] = []
-    parameters: dict[str, Scalar] = {
-        "protocol": protocol,
-        "reverse": reverse,
-        "rate_kbps": RATE[protocol],
-    }
+    parameters: dict[str, Scalar] = {"protocol": protocol, "reverse": reverse, "rate_kbps": UDP_KBPS}
     server = threading.Thread(target=lambda: served.append(other.run(role="server", **parameters)))
     server.start()
     network.await_port(protocol)
@@ -223,7 +219,7 @@ def test_loss_is_reported_to_iperf(board: Board, network: Network) -> None:
     assert (
         sum(columns["lost_count"]) <= lost <= sum(columns["lost_count"]) + 1
     )  # one in the last, partial one
-    assert max(columns["expected_count"]) <= 19
+    assert sum(columns["expected_count"]) <= count  # each interval has its own, not all up to it
     assert f"{printed_jitter(series)} ms {lost}/{count} (" in said.partition("Server Report:")[2]
 
 
