@@ -43,6 +43,7 @@ def names_in(name: str, pattern: str) -> set[str]:
     return set(re.findall(pattern, (METRICS / name).read_text()))
 
 
+ALERT_TESTS = ("alerts_test.yaml", "alerts_days_test.yaml")
 ALERT = r"\b(?:alert|alertname): (\w+)"
 ALERTS = sorted(names_in("alerts.yaml", ALERT))
 RECORDS = sorted(rule["record"] for group in load("rules.yaml")["groups"] for rule in group["rules"])
@@ -54,7 +55,7 @@ RECORDS = sorted(rule["record"] for group in load("rules.yaml")["groups"] for ru
     [
         ("check", "config", "--lint=all", "--lint-fatal", "prometheus.yaml"),
         ("check", "rules", "--lint=all", "--lint-fatal", "alerts.yaml", "rules.yaml"),
-        ("test", "rules", "alerts_test.yaml", "rules_test.yaml"),
+        ("test", "rules", *ALERT_TESTS, "rules_test.yaml"),
     ],
     ids=" ".join,
 )
@@ -68,7 +69,7 @@ def test_promtool_accepts(arguments: tuple[str, ...]) -> None:
 def test_every_alert_is_tested_and_documented() -> None:
     """An alert without a test or without a word on what to do is none."""
     assert ALERTS
-    assert set(ALERTS) == names_in("alerts_test.yaml", ALERT)
+    assert sorted(alert for name in ALERT_TESTS for alert in names_in(name, ALERT)) == ALERTS
     documented = re.findall(r"^\| `(Hil\w+)` \|", (METRICS.parent / "metrics.md").read_text(), re.MULTILINE)
     assert documented
     assert set(documented) == set(ALERTS)
@@ -77,7 +78,7 @@ def test_every_alert_is_tested_and_documented() -> None:
 
 def test_every_alert_is_seen_firing_and_silent() -> None:
     """The tests hold each alert in both states: a moment, or a series, at which it must not fire."""
-    tests = load("alerts_test.yaml")["tests"]
+    tests = [test for name in ALERT_TESTS for test in load(name)["tests"]]
     for alert in ALERTS:
         about = [
             (test, case) for test in tests for case in test["alert_rule_test"] if case["alertname"] == alert
@@ -124,7 +125,7 @@ def mutants() -> Iterator[tuple[str, Json, Json]]:
 
 def asking_for(alert: str) -> Json:
     """Return the tests that ask for an alert, and no other question."""
-    whole = load("alerts_test.yaml")
+    (whole,) = (load(name) for name in ALERT_TESTS if alert in names_in(name, ALERT))
     kept = []
     for test in whole["tests"]:
         asked = [case for case in test["alert_rule_test"] if case["alertname"] == alert]
