@@ -26,11 +26,20 @@ from hil.reports.view.run import View, view_of
 from hil.reports.view.source import Source
 from hil.store import JudgedRun, RunDirectory, read_judged_run
 from tests.ci.ci_rig import HEAD, a_plan
+from tests.ci.conftest import print_page_here
+from tests.judging import judge
 from tests.make_records import change_info
 from tests.reports.as_read import as_read
 from tests.reports.outcome_runs import OUTCOMES, leave
 
 _SAID = ("undecided", "sentences", "wrong", "notes", "reporting")  # parts whose sentences stand everywhere
+
+
+@pytest.fixture(autouse=True)
+def _without_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write pages in this process; test_ci_comment_hostile.py holds them to the process that writes them."""
+    monkeypatch.setattr(comment_page, "print_page", print_page_here)
+    monkeypatch.setattr("hil.ci.again.judge", judge)
 
 
 def _plain(page: str) -> str:
