@@ -238,10 +238,11 @@ def test_an_interrupted_build_ends_its_generator(tmp_path: Path, run: Path) -> N
     fake.write_text(f"""import fs from "node:fs";
         fs.writeFileSync("{started}.new", String(process.pid)); fs.renameSync("{started}.new", "{started}");
         setInterval(() => {{}}, 1000);""")
-    process = python(
-        f"from hil.reports.site import generator; generator.ALLURE = Path({str(fake)!r})",
-        *("report", "build", "--out", tmp_path, run),
-    )
+    program = "import sys; from pathlib import Path; from hil.reports.site import generator; "
+    program += f"generator.ALLURE = Path({str(fake)!r}); sys.argv[0] = 'hil'; "
+    program += "from hil.cli import main; main()"
+    argv = [sys.executable, "-c", program, "report", "build", "--out", tmp_path, run]
+    process = subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     wait_for(lambda: started.exists() or process.poll() is not None, lambda: "the generator did not start")
     generators = [one for one in descendants(process.pid) if one.pid == int(started.read_text())]
     process.send_signal(signal.SIGTERM)
@@ -253,26 +254,14 @@ def test_an_interrupted_build_ends_its_generator(tmp_path: Path, run: Path) -> N
     assert not list(tmp_path.glob(".report-*"))
 
 
-@pytest.mark.slow
-def test_a_defect_of_the_reports_is_not_the_firmwares(run: Path) -> None:
+def test_a_defect_of_the_reports_is_not_the_firmwares(
+    run: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Exit 3 and one sentence; 1 would accuse the firmware."""
-    process = python("from hil.reports import allure; allure.complete_results = None", "report", "build", run)
-    said, _ = process.communicate(timeout=60)
-    assert process.returncode == 3
-    assert re.fullmatch(r"hil: The reports of \S+ were not written: internal error, TypeError: .*\n", said)
-
-
-def python(preparation: str, *arguments: str | Path) -> subprocess.Popen[str]:
-    """Start `hil report build` with a fault built in."""
-    program = f"import sys; from pathlib import Path; {preparation}; "
-    program += "from hil.cli import main; sys.argv[0] = 'hil'; main()"
-    return subprocess.Popen(
-        [sys.executable, "-c", program, *map(str, arguments)],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    monkeypatch.setattr("hil.reports.allure.complete_results", None)
+    code, said, error = hil(capsys, "build", run)
+    assert (code, said) == (3, "")
+    assert re.fullmatch(r"hil: The reports of \S+ were not written: internal error, TypeError: .*\n", error)
 
 
 @contextmanager
@@ -352,34 +341,25 @@ def test_the_generator_sees_nothing_of_the_callers_environment(
         assert_not_built(tmp_path, run, RigError, "It said: HOME,LANG,PATH")
 
 
-@pytest.mark.slow
-def test_what_a_killed_build_left_is_removed(tmp_path: Path, run: Path) -> None:
-    """The next build finds and removes the half-made report."""
+def test_what_a_killed_build_left_is_removed(
+    tmp_path: Path, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next build finds and removes the half-made report, even one that comes no further."""
     left = tmp_path / ".report-killed"
     left.mkdir()
     (left / "allurerc.json").touch()
-    build_site(tmp_path, [read_judged_run(run)])
+    monkeypatch.setattr(generator, "ALLURE", tmp_path / "no-such-file.js")
+    assert_not_built(tmp_path, run, ConfigError, "no-such-file.js is missing")
     assert not left.exists()
 
 
 @pytest.mark.slow
-def test_a_damaged_past_costs_its_part_and_not_the_report(tmp_path: Path, run: Path) -> None:
-    """The run's own figures are there; the file, what is wrong and the way out stand on the page."""
-    damaged = tmp_path / "history" / "lab" / f"{NAME}.json"
-    damaged.parent.mkdir(parents=True)
-    damaged.write_text("{\n")
-    report = build_site(tmp_path, [read_judged_run(run)]).parent
-    told = html.unescape((report / "trend/trend.json").read_text())
-    assert f"The history is not whole: history/lab/{NAME}.json: not a run of the history: not JSON" in told
-    assert "delete the file" in told
-    assert str(tmp_path) not in told
-    assert run.name in told
-    assert damaged.read_text() == "{\n"
-
-
-@pytest.mark.slow
-def test_the_command_warns_of_a_damaged_past_and_builds(tmp_path: Path, run: Path, capsys: Captured) -> None:
-    """The run does not enter, and stderr says which file is in the way; the report is there."""
+def test_a_damaged_past_costs_its_part_and_not_the_report(
+    tmp_path: Path, run: Path, capsys: Captured
+) -> None:
+    """The run does not enter the history, and stderr says which file is in the way. The report has the run's
+    own figures; the file, what is wrong and the way out stand on its trend page.
+    """
     damaged = tmp_path / "history" / "virtual" / f"{run.name}.json"
     damaged.parent.mkdir(parents=True)
     damaged.write_text("{\n")
@@ -388,6 +368,14 @@ def test_the_command_warns_of_a_damaged_past_and_builds(tmp_path: Path, run: Pat
     (warning,) = (line for line in error.splitlines() if line.startswith("warning: "))
     assert f"history: {damaged}: not a run of the history: not JSON" in warning
     assert (tmp_path / "report" / "index.html").is_file()
+    trend = (tmp_path / "report" / "trend" / "trend.json").read_text()
+    told = html.unescape(trend)
+    file = f"history/virtual/{NAME}.json"
+    assert f"The history is not whole: {file}: not a run of the history: not JSON" in told
+    assert "delete the file" in told
+    assert str(tmp_path) not in told
+    assert run.name in json.loads(trend)["runs"]["id"]
+    assert damaged.read_text() == "{\n"
 
 
 def test_a_damaged_past_of_the_tests_is_named(tmp_path: Path, run: Path) -> None:
