@@ -78,12 +78,24 @@ def _made(folder: Path, *more: str) -> Path:
     return out
 
 
+@pytest.fixture(scope="module")
+def tab(browser: Browser) -> Iterator[Visit]:
+    """A page that tests use one after another: a new one for each costs as much again as what it loads."""
+    with visit(browser, "about:blank") as tab:
+        yield tab
+
+
 @pytest.fixture
-def seen(browser: Browser, page_file: Path) -> Iterator[Visit]:
-    with visit(browser, page_file.as_uri()) as seen:
-        expect(seen.page.get_by_role("heading", level=1)).to_be_visible()
-        yield seen
-        assert seen.complaints == []
+def seen(tab: Visit, page_file: Path) -> Iterator[Visit]:
+    """The trend page, loaded anew; it keeps nothing but its address."""
+    tab.page.goto("about:blank")
+    tab.page.emulate_media(color_scheme="light")
+    tab.requests.clear()
+    tab.complaints.clear()
+    tab.page.goto(page_file.as_uri())
+    expect(tab.page.get_by_role("heading", level=1)).to_be_visible()
+    yield tab
+    assert tab.complaints == []
 
 
 def hash_of(page: Page) -> str:
