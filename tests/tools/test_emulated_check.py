@@ -5,16 +5,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from hil.base.errors import ConfigError, RigError
-from hil.base.paths import PROJECT_ROOT
 from hil.boards.firmware.app_image import (
     CHECKSUM_SEED,
     HEADER,
@@ -37,28 +34,39 @@ from tools.emulated_check.inputs import Inputs
 DISCONNECT = next(fault for fault in steps.FAULTS if fault.name == "disconnect")
 
 
-def check(**variables: str) -> subprocess.CompletedProcess[str]:
-    kept = {key: value for key, value in os.environ.items() if key not in ("IDF_PATH", "FIRMWARE", "BASE")}
-    return subprocess.run(
-        [sys.executable, "-m", "tools.emulated_check"],
-        env=kept | variables, cwd=PROJECT_ROOT, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+@pytest.fixture
+def check(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str, str]]:
+    """Runs the command without ESP-IDF and without an image; gives its status, stdout and stderr."""
+
+    def run_command(**variables: str) -> tuple[int, str, str]:
+        for name in ("IDF_PATH", "FIRMWARE", "BASE"):
+            monkeypatch.delenv(name, raising=False)
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        return (emulated_check.main(), *capsys.readouterr())
+
+    return run_command
 
 
-def test_without_qemu_the_command_that_installs_it_is_told(tmp_path: Path) -> None:
+def test_without_qemu_the_command_that_installs_it_is_told(
+    tmp_path: Path, check: Callable[..., tuple[int, str, str]]
+) -> None:
     """Exit 2, nothing on the transcript, and ESP-IDF's own command."""
-    places = {"HIL_QEMU_RISCV32": "", "IDF_TOOLS_PATH": str(tmp_path), "PATH": "/usr/bin:/bin"}
-    done = check(**places)
-    assert (done.returncode, done.stdout) == (2, ""), done.stderr
-    assert "idf_tools.py install qemu-riscv32" in done.stderr
+    status, out, said = check(HIL_QEMU_RISCV32="", IDF_TOOLS_PATH=str(tmp_path), PATH="/usr/bin:/bin")
+    assert (status, out) == (2, ""), said
+    assert "idf_tools.py install qemu-riscv32" in said
 
 
-def test_without_an_image_and_esp_idf_both_ways_out_are_told(tmp_path: Path) -> None:
+def test_without_an_image_and_esp_idf_both_ways_out_are_told(
+    tmp_path: Path, check: Callable[..., tuple[int, str, str]]
+) -> None:
     """Exit 2: source ESP-IDF's script, or name a build."""
-    done = check(HIL_QEMU_RISCV32=str(sealed_chip.install(tmp_path / "bin")))
-    assert (done.returncode, done.stdout) == (2, ""), done.stderr
-    assert ". $IDF_PATH/export.sh" in done.stderr
-    assert "make emulated-check FIRMWARE=DIR" in done.stderr
+    status, out, said = check(HIL_QEMU_RISCV32=str(sealed_chip.install(tmp_path / "bin")))
+    assert (status, out) == (2, ""), said
+    assert ". $IDF_PATH/export.sh" in said
+    assert "make emulated-check FIRMWARE=DIR" in said
 
 
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, behaviour: Mapping[str, object]) -> Bench:
@@ -82,7 +90,8 @@ def test_sealed_runs_are_compared_over_an_idle_host_and_a_busy_one(
 
 @pytest.mark.slow
 def test_a_random_number_in_a_sealed_run_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither the samples that are not there nor the consoles pass."""
+    """Neither the samples that are not there nor the consoles pass, on an idle host already."""
+    monkeypatch.setattr(steps, "busy_cores", lambda: nullcontext(0))
     noisy = bench(tmp_path, monkeypatch, {"costs": {"publish_qos1": 12408}, "noise": True})
     _detail, wrong = steps.seal(noisy)
     assert {"samples", "consoles", "exit code, idle", "exit code, busy"} <= set(wrong)

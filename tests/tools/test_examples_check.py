@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-import os
-import sys
+import pytest
 
-from tests.lab import run
+from tools.examples_check.__main__ import main
 from tools.examples_check.expected import patterns, reached
 
 SCRIPT = """\
@@ -41,9 +40,10 @@ def test_output_counts_up_to_the_first_text_that_is_missing() -> None:
     assert reached(wanted, "n=1\nbye\n") == 0
 
 
-def test_without_an_esp_idf_it_says_so_and_ends_with_2() -> None:
+def test_without_an_esp_idf_it_says_so_and_ends_with_2(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Nothing was checked, so nothing is claimed."""
-    environment = {key: value for key, value in os.environ.items() if key != "IDF_PATH"}
-    done = run([sys.executable, "-m", "tools.examples_check"], env=environment)
-    assert done.returncode == 2
-    assert "IDF_PATH names no ESP-IDF" in done.stdout
+    monkeypatch.delenv("IDF_PATH", raising=False)
+    assert main() == 2
+    assert "IDF_PATH names no ESP-IDF" in capsys.readouterr().err

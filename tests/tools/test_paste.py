@@ -9,9 +9,11 @@ import pytest
 
 from hil.boards.rack import load_rack
 from hil.store import RunDirectory
+from tests import in_process
 from tests.golden.comparing import RENDERED, STORED
 from tests.lab import ROOT
 from tests.reports.as_read import Seen
+from tools import paste
 from tools.comment_page import to_html
 from tools.paste import Values, invisible, not_in_git, not_planned
 
@@ -33,9 +35,10 @@ def test_each_kind_of_value_is_copied() -> None:
     assert values.metrics
 
 
-def test_what_is_not_found_is_told() -> None:
+def test_what_is_not_found_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """A digest that git and images do not have, a case and a board that no run plans, a hidden character."""
     assert list(not_in_git(["0123456789ab", "feedc0de0001"], {"feedc0de0001ffff"})) == ["0123456789ab"]
+    monkeypatch.setattr(paste, "_hil", in_process.hil)
     rack = Path(ROOT / "hil/racks/virtual.yaml")
     board = load_rack(rack).boards[0].id
     assert set(not_planned(["jitter/defaults", "jitter/count=7"], [board, "b0"], rack)) == {
