@@ -188,11 +188,12 @@ def test_a_soak_that_is_terminated_leaves_nothing() -> None:
 
 
 @pytest.mark.slow
-def test_a_short_soak_of_four_boards() -> None:
+def test_a_short_soak_of_two_boards(monkeypatch: pytest.MonkeyPatch) -> None:
     """One run on a rack that is kept up: it passes, and what the rack holds is counted."""
+    monkeypatch.setattr(sys.modules[soak.__module__], "BOARDS", 2)
     table = on_virtual_rack(0.0, "quick")
     assert table.missed == []
     first = {row[0]: int(row[1].replace(",", "")) for row in table.rows}
-    assert first["processes"] >= 7  # up, unshare, supervisor, air, four boards
+    assert first["processes"] >= 6  # up, unshare, supervisor, air, two boards
     assert first["memory_kb"] > 10_000
     assert first["descriptors"] > 20
