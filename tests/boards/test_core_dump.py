@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -138,10 +137,9 @@ def test_no_log_takes_a_chips_memory(tmp_path: Path) -> None:
 
 
 @pytest.fixture(name="board", scope="module")
-def running_board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Board]:
+def running_board(process: BoardProcess) -> Board:
     """Return a virtual board with a flash that esptool reads and writes."""
-    with BoardProcess(tmp_path_factory.mktemp("b")) as process:
-        yield Board("b1", "virtual", "esp32", process.url(), Power("virtual"), mac=MAC, where="rack.yaml:7")
+    return Board("b1", "virtual", "esp32", process.url(), Power("virtual"), mac=MAC, where="rack.yaml:7")
 
 
 def leave_in_flash(board: Board, dump: bytes, folder: Path) -> None:

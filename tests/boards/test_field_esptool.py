@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import shutil
 import struct
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,12 +34,6 @@ def build_dir(original: Path, tmp_path: Path) -> Path:
     shutil.copytree(original, tmp_path / "build")
     (tmp_path / "build" / "storage.bin").write_bytes(bytes(SIZE))
     return tmp_path / "build"
-
-
-@pytest.fixture(scope="module")
-def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BoardProcess]:
-    with BoardProcess(tmp_path_factory.mktemp("b")) as running:
-        yield running
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from hil.base.errors import ConfigError, HilError, RigError
-from hil.boards.firmware.build_folder import SDKCONFIG
+from hil.boards.firmware.build_folder import SDKCONFIG, check_burns_nothing
 from hil.boards.flash import SlotFlasher, flash, tool
 from hil.boards.flash.tool import command, parts_of, write_of
 from hil.boards.power.command import Command
@@ -29,12 +29,6 @@ PARTS = ("bootloader/bootloader.bin", "partition_table/partition-table.bin", "te
 @pytest.fixture(scope="module")
 def build_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_build(tmp_path_factory.mktemp("build"))
-
-
-@pytest.fixture(scope="module")
-def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BoardProcess]:
-    with BoardProcess(tmp_path_factory.mktemp("b")) as running:
-        yield running
 
 
 @pytest.fixture
@@ -81,10 +75,11 @@ def test_what_is_in_the_build_is_in_the_flash(
 )
 def test_a_faulty_board_has_an_owner(
     board: Board, process: BoardProcess, build_dir: Path, tmp_path: Path, name: str, value: Any, mac: str,
-    error: type[Exception], words: list[str],
+    error: type[Exception], words: list[str], monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     """Each fault is a sentence with board, port, cause, log and what to do, also where the board's address is
     asked for first; a wrong chip is no rig fault."""
+    monkeypatch.setattr(tool, "ATTEMPTS", 1)
     process.control.fault(name, value)
     log = tmp_path / "flash.log"
     with pytest.raises(error) as caught:
@@ -252,12 +247,8 @@ def test_an_image_that_would_burn_efuses_is_refused(build_dir: Path, tmp_path: P
     assert not log.exists()
 
 
-@pytest.mark.slow
-def test_an_image_whose_efuses_are_simulated_burns_none(
-    board: Board, build_dir: Path, tmp_path: Path
-) -> None:
+def test_an_image_whose_efuses_are_simulated_burns_none(tmp_path: Path) -> None:
     """CONFIG_EFUSE_VIRTUAL keeps them in memory: it is flashed as any other."""
-    simulating = tmp_path / "build"
-    shutil.copytree(build_dir, simulating)
-    (simulating / SDKCONFIG).write_text(json.dumps({"SECURE_BOOT": True, "EFUSE_VIRTUAL": True}))
-    assert flash(board, simulating, log=tmp_path / "flash.log").attempts == 1
+    (tmp_path / SDKCONFIG).parent.mkdir()
+    (tmp_path / SDKCONFIG).write_text(json.dumps({"SECURE_BOOT": True, "EFUSE_VIRTUAL": True}))
+    check_burns_nothing(tmp_path)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -44,12 +43,6 @@ pathlib.Path("child.new").write_text(str(child.pid))
 os.rename("child.new", "child")
 time.sleep(600)
 """
-
-
-@pytest.fixture(name="process", scope="module")
-def running_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BoardProcess]:
-    with BoardProcess(tmp_path_factory.mktemp("b")) as process:
-        yield process
 
 
 @pytest.fixture(name="builds", scope="module")

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -33,12 +32,6 @@ SECTOR = 0x1000
 def builds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("builds")
     return {"candidate": make_build(folder, tag="one"), "base": make_build(folder, tag="two")}
-
-
-@pytest.fixture(scope="module")
-def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BoardProcess]:
-    with BoardProcess(tmp_path_factory.mktemp("b")) as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

@@ -18,8 +18,8 @@ from tests.lab import wait_for
 
 @pytest.mark.slow
 def test_labgrid_sees_virtual_boards(tmp_path: Path) -> None:
-    """`hil exporter` writes what labgrid's exporter serves: each board's port as labgrid knows ports, and
-    what the board is; labgrid-client acquires, shows and releases it."""
+    """`hil exporter` writes what labgrid's exporter serves: each board's port as labgrid knows ports;
+    labgrid-client acquires, shows and releases it."""
     with farm_in(tmp_path) as farm:
         rack = farm.boards_rack(1)
         board = load_rack(rack).board("b1")
@@ -27,7 +27,6 @@ def test_labgrid_sees_virtual_boards(tmp_path: Path) -> None:
         farm.start_exporter("exporter-1", exporter_config(load_rack(rack), {}))
         for line in place_commands(load_rack(rack), farm.address):
             farm.client(*shlex.split(line)[3:])
-        assert "exporter-1/b1/HilBoard" in farm.client("resources")
         farm.client("-p", "b1", "acquire")
         shown = farm.client("-p", "b1", "show")
         assert f"'port': {board.tcp_port}" in shown

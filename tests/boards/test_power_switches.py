@@ -32,12 +32,6 @@ from tests.lab import Lab
 from tests.virtual.virtual_board_rig import MAC, REPOSITORY, BoardProcess, is_alive, wait_until
 
 
-@pytest.fixture(scope="module")
-def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BoardProcess]:
-    with BoardProcess(tmp_path_factory.mktemp("b")) as running:
-        yield running
-
-
 @pytest.fixture
 def board(process: BoardProcess) -> Iterator[Board]:
     yield Board("b1", "virtual", "esp32", process.url(), Power("none"), mac=MAC, where="rack.yaml:7")
