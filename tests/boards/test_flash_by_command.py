@@ -20,7 +20,7 @@ from hil.boards.rack import Board, Power
 from hil.run.product_device import ProductDevice
 from tests.lab import ROOT, wait_for
 from tests.probe.scripted import console_of, probe_of
-from tests.virtual.virtual_board_rig import MAC, BoardProcess, make_build
+from tests.virtual.virtual_board_rig import MAC, BoardProcess, is_alive, make_build
 
 # What a product may have: a script that takes port and build, and has esptool write it; over our own
 # client of RFC 2217, for pyserial's takes half a minute.
@@ -160,14 +160,7 @@ def test_a_stopped_run_ends_the_command_and_what_it_started(
         one.flash("candidate")
     thread.join()
     child = int((tmp_path / "child").read_text())
-    wait_for(lambda: is_gone(child), lambda: f"{child} is left", 120.0)
-
-
-def is_gone(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return True
+    wait_for(lambda: not is_alive(child), lambda: f"{child} is left", 120.0)
 
 
 def test_only_what_is_done_once_is_let_through(tmp_path: Path) -> None:

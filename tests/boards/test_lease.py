@@ -18,9 +18,7 @@ import pytest
 from hil.base.errors import ConfigError, RigError
 from hil.boards import lease
 from hil.boards.lease import lease_air, lease_boards, lease_rack, read_holder
-from tests.lab import wait_for
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.lab import ROOT, wait_for
 
 # Takes a lock as often as it is told, says so, and holds it until it is told a line.
 HOLD = """
