@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import io
 import json
+import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -30,12 +31,18 @@ CALLER, CALLED = ".github/workflows/pr.yml", ".github/workflows/rack.yml"  # of 
 
 
 class Repository:
-    """A git repository in ``path``."""
+    """A git repository in ``path``, made there where none is."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        path.mkdir(parents=True, exist_ok=True)
-        self.git("init", "--quiet", "--initial-branch=main")
+        if not (path / ".git").exists():
+            path.mkdir(parents=True, exist_ok=True)
+            self.git("init", "--quiet", "--initial-branch=main", "--template=")
+            (path / ".git" / "hooks").mkdir()  # without git's samples
+
+    def copy(self, to: Path) -> Repository:
+        """Return a copy with its commits: a few files cost less than the git processes."""
+        return Repository(shutil.copytree(self.path, to))
 
     def git(self, *arguments: str) -> str:
         return git(self.path, *arguments)

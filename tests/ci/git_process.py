@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""git for tests, with an identity of its own."""
+"""git for tests, with an identity of its own, and no process that tidies after each commit."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 _IDENTITY = {f"GIT_{who}_{what}": "test" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+_CONFIG = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "maintenance.auto", "GIT_CONFIG_VALUE_0": "false"}
 
 
 def git(repository: Path, *arguments: str) -> str:
@@ -16,7 +17,7 @@ def git(repository: Path, *arguments: str) -> str:
         ["git", "-C", str(repository), *arguments],
         capture_output=True,
         text=True,
-        env={**os.environ, **_IDENTITY},
+        env={**os.environ, **_IDENTITY, **_CONFIG},
         timeout=60,
         check=False,
     )

@@ -27,14 +27,19 @@ TOML = 'schema = 1\n[firmware]\nfolder = "app"\ntargets = ["esp32", "esp32c3"]\n
 PROJECT = {"node/hil.toml": TOML, "node/app/CMakeLists.txt": CMAKE, "docs/index.md": "words\n"}
 
 
-@pytest.fixture
-def team(tmp_path: Path) -> Repository:
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Repository:
     """A team's repository with a project in a folder of it, and a branch off its main one."""
-    repository = Repository(tmp_path / "team")
+    repository = Repository(tmp_path_factory.mktemp("first"))
     repository.commit(PROJECT)
     repository.git("checkout", "--quiet", "-b", "feature")
     repository.commit({"node/app/main.c": "int main;\n"})
     return repository
+
+
+@pytest.fixture
+def team(first: Repository, tmp_path: Path) -> Repository:
+    return first.copy(tmp_path / "team")
 
 
 def event_of(team: Repository, *, name: str = "pull_request", fork: bool = False) -> CiEvent:

@@ -32,13 +32,18 @@ suites:
 OWN, OTHER = {"full_name": "example/hil"}, {"full_name": "somebody/hil"}
 
 
-@pytest.fixture
-def repository(tmp_path: Path) -> Repository:
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Repository:
     """main with a rack for the esp32; the branch ``change`` off it."""
-    made = Repository(tmp_path / "repository")
+    made = Repository(tmp_path_factory.mktemp("first"))
     made.commit({**targets_file(["esp32", "esp32c3"], ["esp32"]), "firmware/a.c": "1", "docs/a.md": "1"})
     made.git("checkout", "--quiet", "-b", "change")
     return made
+
+
+@pytest.fixture
+def repository(first: Repository, tmp_path: Path) -> Repository:
+    return first.copy(tmp_path / "repository")
 
 
 def environment(tmp_path: Path, name: str, payload: dict[str, Any]) -> dict[str, str]:
