@@ -41,6 +41,7 @@ TRICKS = (
     "mailto:a@b.cc", "xmpp:a@b.cc", "\ud800", "ftp://x.y", "\t", "    ", "[^1]", "[x]: http://x.y",
     "::error::x", "##[error]x",
 )  # fmt: skip
+MANY = settings(max_examples=150)  # each trick a dozen times
 hostile_text = st.lists(st.sampled_from(TRICKS) | st.text(max_size=8), max_size=12).map("".join)
 
 
@@ -58,7 +59,7 @@ PLACES = {
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@MANY
 @given(text=hostile_text, place=st.sampled_from(sorted(PLACES)))
 def test_words_stay_words(text: str, place: str) -> None:
     """Whatever a text holds, as Markdown it is no tag, link, mention or reference, and reads as it is."""
@@ -73,7 +74,7 @@ def test_words_stay_words(text: str, place: str) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@MANY
 @given(text=hostile_text)
 def test_a_title_stays_a_title(text: str) -> None:
     """In a line of HTML, where Markdown is no markup, a text does nothing either, and reads as it is."""
@@ -85,7 +86,7 @@ def test_a_title_stays_a_title(text: str) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@MANY
 @given(text=hostile_text, place=st.sampled_from(sorted(PLACES)))
 def test_a_code_span_cannot_be_left(text: str, place: str) -> None:
     """All of a text is inside one code span, where GitHub looks for nothing."""
@@ -96,7 +97,7 @@ def test_a_code_span_cannot_be_left(text: str, place: str) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@MANY
 @given(text=hostile_text)
 def test_a_block_of_code_cannot_be_left(text: str) -> None:
     """A whole page of somebody else's is one block, whatever fences are in it."""
@@ -104,7 +105,7 @@ def test_a_block_of_code_cannot_be_left(text: str) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@MANY
 @given(text=hostile_text)
 def test_a_terminal_obeys_nothing(text: str) -> None:
     """No character that moves, colours or hides is left, on one line or on a page."""
@@ -338,7 +339,7 @@ def test_a_zip_that_wants_more(tmp_path: Path, content: bytes, words: str) -> No
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@MANY
 @given(
     method=st.sampled_from([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]),
     changes=st.lists(st.tuples(st.integers(-250, 90), st.integers(0, 255)), min_size=1, max_size=6),
