@@ -13,10 +13,8 @@ from typing import Any
 import click
 
 from hil.base.paths import IMPORT_ROOT, TOOL_BENCHES, bench_folders, python_path
-from hil.boards.places.lease import lease_places
 from hil.boards.places.settings import rack_with_places, read_places
 from hil.boards.rack import load_rack
-from hil.cli.desk import at_port
 from hil.cli.emulated import in_emulator
 from hil.cli.options import run_options
 from hil.run.options import PREFIX, RunOptions
@@ -46,6 +44,8 @@ def command(context: click.Context, /, *, port: str | None, emulator: str | None
     if port and emulator:
         raise click.UsageError("--port is a board, --emulator is not: give one of them.")
     if port:
+        from hil.cli.desk import at_port  # a third of what `hil run` would import
+
         options = at_port(options, port)
     measure(in_emulator(options, emulator) if emulator else options)
 
@@ -81,6 +81,8 @@ def leased(options: RunOptions) -> Path:
     settings = read_places(origin)
     if settings is None:
         return options.rack
+    from hil.boards.places.lease import lease_places
+
     found = lease_places(origin, settings, options.out, wait_s=options.wait)
     boards = ", ".join(board.id for board in load_rack(found).boards)
     click.echo(f"Leased from {settings.coordinator}: {boards} ({found})")
