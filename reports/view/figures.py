@@ -38,7 +38,8 @@ def comparisons(runs: Sequence[Source]) -> list[Part]:
     told = [item for item in found if _is_change(item) and (item.outcome == "regressed" or is_better(item))]
     changed = sorted(told, key=_by_evidence)
     worth = [*changed, *(item for item in found if item.outcome == "undecided" and item.blocking)]
-    rest = [item for item in found if item not in worth]
+    first = set(map(id, worth))  # a foreign verdict may hold thousands
+    rest = [item for item in found if id(item) not in first]
     within = [item for item in rest if item.outcome == "pass"]
     others = [item for item in rest if item.outcome != "pass"]
     heading = "What changed" if changed else "Undecided"
