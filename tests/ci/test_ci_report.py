@@ -58,9 +58,7 @@ def test_a_night_without_a_judged_run(tmp_path: Path, report: Report) -> None:
     legs.mkdir()
     status, said = report("--legs", str(legs))
     assert status == 2
-    assert said.startswith(
-        f"hil: {legs} holds no run that was judged, so there is nothing to report. Next: "
-    )
+    assert said.startswith(f"hil: {legs} holds no run that was judged, so there is nothing to report. Next: ")
     kill_leg(legs, "virtual")
     status, said = report("--legs", str(legs))
     assert status == 2
