@@ -120,7 +120,7 @@ def test_a_chip_of_one_core_has_no_other_core_to_switch_to(one_core: Board) -> N
 
 def test_rows_during_which_the_host_was_late_are_void(board: Board) -> None:
     """A row is void if and only if the witness was late by void_late_us; with 0 none is."""
-    parameters = {"placement": "cross", "count": 2000, "warmup": 0}
+    parameters: dict[str, Scalar] = {"placement": "cross", "count": 2000, "warmup": 0}
     series = board.run_until_void("task_switch", void_late_us=1000, **parameters)
     late = [late_us >= 1000 for late_us in series.columns["host_late_us"]]
     assert any(late)

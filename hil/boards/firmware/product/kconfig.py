@@ -104,8 +104,10 @@ class Kconfgen:
         self._work, self._project, self._chip = work, project, chip
         self.host, self.header, self.cmake = work / "host", work / "sdkconfig.h", work / "sdkconfig.cmake"
         self._entries = work / "entries"
-        values = {name: {"1": "y", None: "n"}.get(value, value) for name, value in host.items()}
-        values = {name: value for name, value in values.items() if not name.startswith(APART)}
+        values = {
+            name: "n" if value is None else "y" if value == "1" else value
+            for name, value in host.items() if not name.startswith(APART)
+        }  # fmt: skip
         values |= assigned(HOST / "product" / "sdkconfig.defaults")
         self.host.write_text("".join(f"CONFIG_{name}={value}\n" for name, value in values.items()), "utf-8")
         has_entry = _CONFIG.findall((HOST / "product" / "Kconfig").read_text(encoding="utf-8"))
