@@ -11,6 +11,7 @@ import pytest
 
 from hil.base.errors import ConfigError
 from hil.base.idf_project import is_idf_project, read_cmake
+from hil.boards.firmware.build import HostTree
 from hil.boards.firmware.product.project import IdfProject, find_project
 from tests.firmware.test_product_build import output_of
 from tests.host_builds import build_product
@@ -234,3 +235,30 @@ def test_field_a_project_is_built_as_its_files_say(tmp_path: Path) -> None:
     left_out = "\n".join(line for line in said if line.startswith("no effect here"))
     for what in ("component freertos", "spiffs_create", "littlefs_create", "chip.S, which is in a chip's"):
         assert left_out.count(what) == 1, what
+
+
+@pytest.mark.slow
+def test_a_tree_is_configured_where_options_or_files_differ(tmp_path: Path) -> None:
+    """An option's other value, a new file and a changed one; what failed fails again, and nothing more."""
+    (tmp_path / "host").mkdir()
+    lists = tmp_path / "host" / "CMakeLists.txt"
+    lists.write_text(
+        'cmake_minimum_required(VERSION 3.18)\nproject(p NONE)\nset(VALUE "" CACHE STRING "")\n'
+        "file(GLOB found CONFIGURE_DEPENDS *.txt)\nfile(APPEND ${CMAKE_SOURCE_DIR}/said x)\n"
+        "if(VALUE EQUAL 3)\n    message(FATAL_ERROR no)\nendif()\n"
+        "add_custom_target(t COMMAND true)\n"
+    )
+
+    def configured_after(value: int) -> int:
+        HostTree(tmp_path, tmp_path / "tree", (f"-DVALUE={value}",)).build("t")
+        return len((tmp_path / "host" / "said").read_text())
+
+    assert [configured_after(value) for value in (1, 1, 2, 2)] == [1, 1, 2, 2]
+    (tmp_path / "host" / "new.txt").touch()
+    assert [configured_after(2), configured_after(2)] == [3, 3]
+    lists.write_text(lists.read_text() + "\n")
+    assert [configured_after(2), configured_after(2)] == [4, 4]
+    for _ in range(2):
+        with pytest.raises(ConfigError, match="no"):
+            configured_after(3)
+    assert configured_after(2) == 7
