@@ -8,6 +8,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,17 +26,19 @@ from tests.variants import renamed
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs_real_time]
 
-COUNT, INTERVAL_US = 40, 30_000  # so that hardly one waits for another, in the slower firmware neither
+COUNT = 40
+INTERVAL_US, INTERVAL_OF_SLOWER_US = 10_000, 30_000  # so that hardly a message waits for another
 HALF = 1.4  # of what is planted: 20 ms, where a message takes 7 ms
 # A busy machine's boots differ by up to a quarter, and five of each build on a board are to decide even so.
 TOLERANCE = 0.9
 POLICY = "policy:\n  max_boots: 10\n  alpha: 0.001"  # two looks: after 3 + 3 and 5 + 5 boots
 
 
-@pytest.fixture(scope="module")
-def gate_lab() -> Iterator[GateLab]:
+@contextmanager
+def open_lab(interval_us: int) -> Iterator[GateLab]:
+    """Make a lab for as long as it is used; its comparisons have two looks."""
     folder = Path(tempfile.mkdtemp(prefix="hil-lab-"))
-    lab = open_gate_lab(folder, 2, suites((128,), COUNT, INTERVAL_US), tolerance=TOLERANCE)
+    lab = open_gate_lab(folder, 2, suites((128,), COUNT, interval_us), tolerance=TOLERANCE)
     publish = lab.thresholds / "publish.yaml"
     text, found = re.subn(r"^policy:\n  alpha: 0\.01\b", POLICY, publish.read_text(), flags=re.MULTILINE)
     assert found == 1
@@ -45,19 +48,23 @@ def gate_lab() -> Iterator[GateLab]:
 
 
 @pytest.fixture(scope="module")
+def gate_lab() -> Iterator[GateLab]:
+    with open_lab(INTERVAL_US) as lab:
+        yield lab
+
+
+@pytest.fixture(scope="module")
 def unchanged(gate_lab: GateLab, virtual_firmware: Path) -> Judged:
     """A run of a firmware of other bytes, and of the same behaviour."""
     return gate_lab.compare(renamed(virtual_firmware, "0.0.0-same"), virtual_firmware)
 
 
 @pytest.fixture(scope="module")
-def slower(gate_lab: GateLab, virtual_firmware: Path) -> Judged:
+def slower(virtual_firmware: Path) -> Iterator[Judged]:
     """A run of a firmware whose messages take 20 ms longer, under simulated noise."""
-    gate_lab.set_noise("{profile: quiet, seed: 1, session: slower}")
-    try:
-        return gate_lab.compare(build_variant("slow_publish"), virtual_firmware)
-    finally:
-        gate_lab.set_noise("")
+    with open_lab(INTERVAL_OF_SLOWER_US) as lab:
+        lab.set_noise("{profile: quiet, seed: 1, session: slower}")
+        yield lab.compare(build_variant("slow_publish"), virtual_firmware)
 
 
 def entries(judged: Judged) -> list[dict[str, Any]]:
