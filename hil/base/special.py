@@ -53,6 +53,21 @@ def betainc(a: float, b: float, x: float) -> float:
     return 1.0 if a <= 0.0 else _beta_tails(a, b, x, 1.0 - x)[0]
 
 
+def betainc_within(a: float, b: float, x: float, most: float) -> bool:
+    """Return whether betainc() is ``most`` at most; ``b`` is at least 1.
+
+    The ratios of its series' terms (DLMF 8.17.8) fall from (a + b) x / (a + 1): the geometric series of that
+    ratio bounds it, which mostly says enough.
+    """
+    ratio = (a + b) * x / (a + 1.0)
+    if a > 0.0 and 0.0 < x < 1.0 and ratio < 1.0:
+        log_front = a * math.log(x) + b * math.log1p(-x)
+        log_front += math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
+        if log_front < 0.0 and math.exp(log_front) <= 0.999 * most * a * (1.0 - ratio):
+            return True
+    return betainc(a, b, x) <= most
+
+
 def betaincc(a: float, b: float, x: float) -> float:
     """Return 1 - I_x(a, b), with all its digits where it is small."""
     return 0.0 if a <= 0.0 else _beta_tails(a, b, x, 1.0 - x)[1]

@@ -163,8 +163,8 @@ def _last_proven(
     proven = len(bounds)
     for place in np.flatnonzero(effects != 1.0):  # the ranks hold for independent samples
         # P(X >= hits) of the binomial, continued to fractions by the incomplete beta function
-        by_chance = special.betainc(float(hits[place]), float(samples[place] - hits[place] + 1.0), chance)
-        if not by_chance <= alpha:
+        seen, others = float(hits[place]), float(samples[place] - hits[place] + 1.0)
+        if not special.betainc_within(seen, others, chance, alpha):
             proven = int(place)
             break
     return float(bounds[proven - 1]) if proven else None

@@ -11,6 +11,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hil.base import special
 from hil.metrics import stats
 
 VALUES = st.lists(st.integers(0, 10**9).map(float), min_size=1, max_size=200)
@@ -71,6 +72,19 @@ def test_quantile_intervals_cover_at_the_nominal_rate(share: float) -> None:
     assert too_high <= alpha + allowance
     assert too_low <= alpha + allowance
     assert too_high > alpha / 5, "a bound that never errs is wider than it needs to be"
+
+
+@given(
+    st.floats(1e-3, 400.0),
+    st.floats(1.0, 400.0),
+    st.floats(0.0, 1.0),
+    st.floats(-12.0, 0.0).map(lambda n: 10**n),
+)
+def test_a_tail_that_is_bounded_is_compared_as_if_it_were_computed(
+    a: float, b: float, x: float, most: float
+) -> None:
+    """The series' bound says of no incomplete beta function that it is smaller than it is."""
+    assert special.betainc_within(a, b, x, most) == (special.betainc(a, b, x) <= most)
 
 
 def test_a_bound_is_missing_where_the_samples_give_none() -> None:
