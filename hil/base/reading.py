@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from pathlib import Path
 
@@ -29,6 +30,15 @@ def read_at_most(path: Path, most_bytes: int) -> bytes:
     if left_bytes < 0:
         raise too_large(path, most_bytes)
     return b"".join(chunks)
+
+
+def decode(content: bytes, *, label: str) -> str:
+    """Return a file's content as text, lines ended by LF. Raises ConfigError: not UTF-8."""
+    try:
+        return io.TextIOWrapper(io.BytesIO(content), encoding="utf-8").read()
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise ConfigError(f"{label}:{line}: not UTF-8 text.", next_step="save it as UTF-8.") from error
 
 
 def too_large(path: Path, most_bytes: int) -> ConfigError:

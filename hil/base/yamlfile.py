@@ -20,7 +20,6 @@ from __future__ import annotations
 import datetime
 import difflib
 import functools
-import io
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +32,7 @@ from ruamel.yaml.nodes import Node as YamlNode
 
 from hil.base import yamlnodes, yamlvalue
 from hil.base.errors import ConfigError
-from hil.base.reading import SETTINGS_MOST_BYTES, read_at_most
+from hil.base.reading import SETTINGS_MOST_BYTES, decode, read_at_most
 from hil.base.schema import UPDATE, is_newer
 from hil.base.yamlvalue import Value, did_you_mean
 from hil.model import Scalar
@@ -311,15 +310,6 @@ def read_text(file: Path, *, label: str) -> str:
     except OSError as error:
         raise ConfigError(f"{label}: cannot be read: {error.strerror}.") from error
     return decode(content, label=label)
-
-
-def decode(content: bytes, *, label: str) -> str:
-    """Return a file's content as text, lines ended by LF. Raises ConfigError: not UTF-8."""
-    try:
-        return io.TextIOWrapper(io.BytesIO(content), encoding="utf-8").read()
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise ConfigError(f"{label}:{line}: not UTF-8 text.", next_step="save it as UTF-8.") from error
 
 
 def _present(folder: Path) -> str:

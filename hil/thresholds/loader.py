@@ -15,7 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from hil.base.paths import TOOL_THRESHOLDS, is_of_suite
-from hil.base.yamlfile import Node, decode, loads, read_text
+from hil.base.reading import decode
+from hil.base.yamlfile import Node, loads, read_text
 from hil.model import KINDS, Case, Scalar
 from hil.store import StoredRun
 from hil.thresholds.limits import check_ambiguities

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hil.base.errors import ConfigError
-from hil.base.reading import SETTINGS_MOST_BYTES, read_at_most
-from hil.base.yamlfile import decode
+from hil.base.reading import SETTINGS_MOST_BYTES, decode, read_at_most
 
 TABLE_OFFSET = 0x8000
 TABLE_MAX_BYTES = 0xC00
