@@ -419,9 +419,6 @@ async def emulate(argv: list[str], asked: dict[str, str]) -> int:
 
 def main() -> None:
     asked = tricks()
-    if sys.argv[1:] == ["--version"]:
-        print(f"esp-emu {asked.get('version', VERSION)}")
-        return
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # asyncio's lets the board boot, and then does not save it
     os._exit(asyncio.run(emulate(sys.argv[1:], asked)))
 
@@ -432,7 +429,8 @@ def install(folder: Path, **asked: object) -> Path:
     path, root = folder / "esp-emu", Path(__file__).resolve().parents[2]
     words = ",".join(f"{name}={value}" for name, value in asked.items())
     path.write_text(
-        f"#!/bin/sh\nexport ESP_EMU_TRICKS='{words}' PYTHONPATH='{root}'\n"
+        f'#!/bin/sh\ntest "$*" = --version && echo "esp-emu {asked.get("version", VERSION)}" && exit\n'
+        f"export ESP_EMU_TRICKS='{words}' PYTHONPATH='{root}'\n"
         f'exec {sys.executable} -m {__spec__.name if __spec__ else __name__} "$@"\n'
     )
     path.chmod(0o755)
