@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from hil.base.errors import ConfigError, HilError
 from hil.base.finding import Finding
-from hil.boards.rack import Board
 from hil.virtual.emulator import esp_emu, qemu
 from hil.virtual.emulator.driver import Driver, Emulator
+
+if TYPE_CHECKING:  # each emulator's process starts without reading rack files
+    from hil.boards.rack import Board
 
 DRIVERS: Mapping[str, Driver] = {driver.NAME: driver for driver in (qemu, esp_emu)}
 COUNTING = qemu.ABILITIES.counting  # the chips that `hil cost` measures
