@@ -57,7 +57,7 @@ def test_tcp_facts_are_those_of_tshark(lab: IperfLab, tmp_path: Path, loss_ppm: 
     """Segments, bytes, MSS, windows, flight and repeated segments agree with another reader, loss or not."""
     path = tmp_path / "tcp.pcapng"
     lab.rack.air.set("all", "both", loss_ppm=loss_ppm)
-    assert captured(lab, path, "-t", "1", "-M", "560").complete
+    assert captured(lab, path, "-n", "1M", "-M", "560").complete
     lab.rack.air.set("all", "both", loss_ppm=0)
     board, host = lab.board_address, lab.rack.host_address
     facts = read_facts(path, port=5001, sender=board, host=host)
