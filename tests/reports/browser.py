@@ -31,6 +31,14 @@ class Visit:
     requests: list[str] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
 
+    def go(self, address: str) -> None:
+        """Open an address as in a new page: also one that differs in its fragment alone is loaded."""
+        self.page.goto("about:blank")
+        self.page.emulate_media(color_scheme="light")
+        self.requests.clear()
+        self.complaints.clear()
+        self.page.goto(address)
+
     def show(self, text: str) -> None:
         """Wait until ``text`` is to be seen, wherever on the page; else say what is there instead."""
         try:

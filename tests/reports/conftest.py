@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser
 
-from tests.reports.browser import chromium
+from tests.reports.browser import Visit, chromium, visit
 
 
 @pytest.fixture(scope="module")
@@ -16,3 +16,10 @@ def browser() -> Iterator[Browser]:
     """One Chromium a module: an event loop of its own runs until it ends, and other tests start theirs."""
     with chromium() as browser:
         yield browser
+
+
+@pytest.fixture(scope="module")
+def tab(browser: Browser) -> Iterator[Visit]:
+    """A page that tests use one after another: a new one for each costs as much again as what it loads."""
+    with visit(browser, "about:blank") as tab:
+        yield tab

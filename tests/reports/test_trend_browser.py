@@ -55,11 +55,11 @@ def data(report: Path) -> dict[str, Any]:
 
 
 @pytest.fixture
-def trend(browser: Browser, report: Path) -> Iterator[Visit]:
+def trend(tab: Visit, report: Path) -> Iterator[Visit]:
     """The trend page; whatever a test does there asks no other host and leaves no complaint."""
-    with visit(browser, f"{report.as_uri()}/trend/index.html") as seen:
-        yield seen
-        assert_at_home(seen)
+    tab.go(f"{report.as_uri()}/trend/index.html")
+    yield tab
+    assert_at_home(tab)
 
 
 def tiles(seen: Visit) -> list[str]:
@@ -82,29 +82,29 @@ def choose(page: Page, name: str, value: str) -> None:
     page.get_by_role("combobox", name=name, exact=True).select_option(value)
 
 
-def test_a_drill_down_shows_what_is_behind_and_leads_to_its_test(browser: Browser, report: Path) -> None:
+def test_a_drill_down_shows_what_is_behind_and_leads_to_its_test(tab: Visit, report: Path) -> None:
     """A publish latency has its distribution, boots and runs below a heading that says virtual and simulated;
     one click leads to the case in the test report. Neither page asks another host.
     """
-    with visit(browser, f"{report.as_uri()}/trend/index.html") as seen:
-        seen.show(PAGES["trend/index.html"])
-        seen.page.locator("figure.tile button", has_text="publish latency").first.click()
-        panel, title = seen.page.locator(".drill"), seen.page.locator("#drill-title").inner_text()
-        assert "(virtual, simulated noise)" in title
-        for words in BEHIND:
-            panel.get_by_text(words).first.wait_for()
-        assert panel.locator("canvas:visible").count() == 3
-        assert_at_home(seen)
-        link = seen.page.locator('.drill footer a[href*="tests/index.html#"]').first
-        test = (link.get_attribute("href") or "").partition("#")[2]
-        link.click()
-        seen.page.wait_for_url(f"**/tests/index.html#*{test}*")
-        name = seen.page.get_by_test_id("test-result-info-title")
-        name.wait_for()
-        assert "publish" in name.inner_text()
-        board = title.partition(" on ")[2].partition(" ")[0]
-        assert f" on {board} (virtual" in name.inner_text()
-        assert seen.foreign() == []
+    tab.go(f"{report.as_uri()}/trend/index.html")
+    tab.show(PAGES["trend/index.html"])
+    tab.page.locator("figure.tile button", has_text="publish latency").first.click()
+    panel, title = tab.page.locator(".drill"), tab.page.locator("#drill-title").inner_text()
+    assert "(virtual, simulated noise)" in title
+    for words in BEHIND:
+        panel.get_by_text(words).first.wait_for()
+    assert panel.locator("canvas:visible").count() == 3
+    assert_at_home(tab)
+    link = tab.page.locator('.drill footer a[href*="tests/index.html#"]').first
+    test = (link.get_attribute("href") or "").partition("#")[2]
+    link.click()
+    tab.page.wait_for_url(f"**/tests/index.html#*{test}*")
+    name = tab.page.get_by_test_id("test-result-info-title")
+    name.wait_for()
+    assert "publish" in name.inner_text()
+    board = title.partition(" on ")[2].partition(" ")[0]
+    assert f" on {board} (virtual" in name.inner_text()
+    assert tab.foreign() == []
 
 
 def assert_at_home(seen: Visit) -> None:
@@ -115,18 +115,18 @@ def assert_at_home(seen: Visit) -> None:
 
 
 def test_the_first_screens_answer_what_when_where_and_whose_fault(
-    browser: Browser, report: Path, data: dict[str, Any]
+    tab: Visit, report: Path, data: dict[str, Any]
 ) -> None:
     """Within 800 pixels both pages have the worst event's headline, its night and its commits."""
     worst = data["events"][0]
     assert worst["cause"] == "firmware"
-    with visit(browser, "about:blank", width=1280, height=800) as seen:
-        for page in PAGES:
-            seen.page.goto(f"{report.as_uri()}/{page}")
-            for words in (worst["headline"], worst["night"], f"{worst['good'][:7]}..{worst['bad'][:7]}"):
-                box = seen.page.get_by_text(words).first.bounding_box()
-                assert box, (page, words)
-                assert box["y"] + box["height"] <= 800, (page, words)
+    assert tab.page.viewport_size == {"width": 1280, "height": 800}
+    for page in PAGES:
+        tab.go(f"{report.as_uri()}/{page}")
+        for words in (worst["headline"], worst["night"], f"{worst['good'][:7]}..{worst['bad'][:7]}"):
+            box = tab.page.get_by_text(words).first.bounding_box()
+            assert box, (page, words)
+            assert box["y"] + box["height"] <= 800, (page, words)
 
 
 def test_filters_show_what_they_name(trend: Visit, data: dict[str, Any]) -> None:
@@ -166,22 +166,21 @@ def test_only_the_first_few_groups_are_open(trend: Visit) -> None:
     assert len(tiles(trend)) > before
 
 
-def test_the_first_page_opens_the_event(browser: Browser, report: Path, data: dict[str, Any]) -> None:
+def test_the_first_page_opens_the_event(tab: Visit, report: Path, data: dict[str, Any]) -> None:
     """Its headline leads to the row of that event on the trend page, open, with only its charts. Neither page
     asks another host.
     """
-    with visit(browser, "about:blank") as seen:
-        for index in (0, 1):
-            event = data["events"][index]
-            seen.page.goto(f"{report.as_uri()}/index.html")
-            seen.page.get_by_role("link", name=event["headline"]).click()
-            row = seen.page.locator(f"#event-{index}")
-            row.get_by_role("button", name=event["headline"], expanded=True).wait_for()
-            seen.page.locator(".chosen", has_text=event["headline"]).wait_for()
-            ids = set(event["series"])
-            wanted = [item for number, item in enumerate(data["series"]) if number in ids]
-            shown(seen, len({tuple(item[name] for name in TOLD_APART) for item in wanted}))
-        assert_at_home(seen)
+    for index in (0, 1):
+        event = data["events"][index]
+        tab.go(f"{report.as_uri()}/index.html")
+        tab.page.get_by_role("link", name=event["headline"]).click()
+        row = tab.page.locator(f"#event-{index}")
+        row.get_by_role("button", name=event["headline"], expanded=True).wait_for()
+        tab.page.locator(".chosen", has_text=event["headline"]).wait_for()
+        ids = set(event["series"])
+        wanted = [item for number, item in enumerate(data["series"]) if number in ids]
+        shown(tab, len({tuple(item[name] for name in TOLD_APART) for item in wanted}))
+        assert_at_home(tab)
 
 
 def test_the_page_says_once_that_its_figures_are_virtual_and_simulated(trend: Visit) -> None:

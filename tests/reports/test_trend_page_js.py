@@ -78,21 +78,10 @@ def _made(folder: Path, *more: str) -> Path:
     return out
 
 
-@pytest.fixture(scope="module")
-def tab(browser: Browser) -> Iterator[Visit]:
-    """A page that tests use one after another: a new one for each costs as much again as what it loads."""
-    with visit(browser, "about:blank") as tab:
-        yield tab
-
-
 @pytest.fixture
 def seen(tab: Visit, page_file: Path) -> Iterator[Visit]:
     """The trend page, loaded anew; it keeps nothing but its address."""
-    tab.page.goto("about:blank")
-    tab.page.emulate_media(color_scheme="light")
-    tab.requests.clear()
-    tab.complaints.clear()
-    tab.page.goto(page_file.as_uri())
+    tab.go(page_file.as_uri())
     expect(tab.page.get_by_role("heading", level=1)).to_be_visible()
     yield tab
     assert tab.complaints == []
@@ -231,19 +220,19 @@ def test_a_chart_has_its_line_its_reference_and_its_limit_on_the_canvas(seen: Vi
     assert seen.page.locator(".drill canvas").first.evaluate(_DRAWN, ["--bad"]) == [True]
 
 
-def test_figures_that_cannot_be_drawn_break_no_page(browser: Browser, odd_file: Path) -> None:
+def test_figures_that_cannot_be_drawn_break_no_page(tab: Visit, odd_file: Path) -> None:
     """Of empty runs, lone points, zeros, and amounts at the ends of what a number holds each chart opens."""
-    with visit(browser, odd_file.as_uri()) as seen:
-        for index in range(seen.page.locator(".group > h3 > button").count()):
-            button = seen.page.locator(".group > h3 > button").nth(index)
-            if button.get_attribute("aria-expanded") == "false":
-                button.click()
-        charts = seen.page.locator("figure.tile")
-        assert charts.count() == 24
-        for index in range(charts.count()):
-            charts.nth(index).scroll_into_view_if_needed()
-            charts.nth(index).locator("canvas, p.place").first.wait_for()
-        assert seen.complaints == []
+    tab.go(odd_file.as_uri())
+    for index in range(tab.page.locator(".group > h3 > button").count()):
+        button = tab.page.locator(".group > h3 > button").nth(index)
+        if button.get_attribute("aria-expanded") == "false":
+            button.click()
+    charts = tab.page.locator("figure.tile")
+    assert charts.count() == 24
+    for index in range(charts.count()):
+        charts.nth(index).scroll_into_view_if_needed()
+        charts.nth(index).locator("canvas, p.place").first.wait_for()
+    assert tab.complaints == []
 
 
 def test_an_event_is_opened_by_its_address(browser: Browser, page_file: Path) -> None:
@@ -281,28 +270,26 @@ def test_the_address_keeps_what_is_seen_and_back_undoes_it(seen: Visit) -> None:
     assert hash_of(page) == ""
 
 
-def test_an_address_of_garbage_shows_the_whole_page(browser: Browser, page_file: Path) -> None:
+def test_an_address_of_garbage_shows_the_whole_page(tab: Visit, page_file: Path) -> None:
     """What no report has is left out; nothing breaks, and nothing of it becomes markup."""
-    with visit(browser, f"{page_file.as_uri()}{GARBAGE}") as seen:
-        expect(seen.page.get_by_role("status").first).to_have_text("24 charts")
-        seen.page.locator("figure.tile canvas").first.wait_for()
-        assert seen.page.locator(".drill, img").count() == 0
-        assert seen.complaints == []
+    tab.go(f"{page_file.as_uri()}{GARBAGE}")
+    expect(tab.page.get_by_role("status").first).to_have_text("24 charts")
+    tab.page.locator("figure.tile canvas").first.wait_for()
+    assert tab.page.locator(".drill, img").count() == 0
+    assert tab.complaints == []
 
 
-def test_a_shared_address_shows_the_same(browser: Browser, page_file: Path) -> None:
+def test_a_shared_address_shows_the_same(tab: Visit, page_file: Path) -> None:
     """A chart, filters and a theme stand in the address; what nobody knows is left out."""
-    address = f"{page_file.as_uri()}#board=e1&stat=p99&chart={FIRST_CHART}&theme=dark&evil=<b>"
-    with visit(browser, address) as seen:
-        expect(seen.page.locator("#drill-title")).to_have_text("publish latency on e1")
-        expect(seen.page.locator("html")).to_have_attribute("data-theme", "dark")
-        seen.page.keyboard.press("Escape")
-        assert focused_chart(seen.page) == FIRST_CHART
-        expect(seen.page.get_by_role("combobox", name="Board")).to_have_value("e1")
-        expect(seen.page.get_by_role("button", name="p99", exact=True)).to_have_attribute(
-            "aria-pressed", "true"
-        )
-        assert seen.complaints == []
+    page = tab.page
+    tab.go(f"{page_file.as_uri()}#board=e1&stat=p99&chart={FIRST_CHART}&theme=dark&evil=<b>")
+    expect(page.locator("#drill-title")).to_have_text("publish latency on e1")
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    page.keyboard.press("Escape")
+    assert focused_chart(page) == FIRST_CHART
+    expect(page.get_by_role("combobox", name="Board")).to_have_value("e1")
+    expect(page.get_by_role("button", name="p99", exact=True)).to_have_attribute("aria-pressed", "true")
+    assert tab.complaints == []
 
 
 def test_filters_narrow_the_charts_and_the_address_says_so(seen: Visit) -> None:
