@@ -156,24 +156,16 @@ def test_what_a_report_could_not_do_is_a_warning(tmp_path: Path) -> None:
     assert len(reported(directory).warnings) == 2
 
 
-@pytest.mark.parametrize(
-    ("damage", "words"),
-    [
-        (b"\xff\xfejunk", "not JSON"),
-        (b"123\n", "not a JSON object"),
-        (b'{"runs":["x"],"started_utc":null,"trigger":"local"}\n', "started_utc of the wrong type"),
-    ],
-)
-def test_a_damaged_past_of_the_tests_is_a_warning(tmp_path: Path, damage: bytes, words: str) -> None:
-    """Whatever lies in allure.jsonl: no error but a sentence with file, line and the way out."""
+def test_a_damaged_past_of_the_tests_is_a_warning(tmp_path: Path) -> None:
+    """A damaged line in allure.jsonl: no error but a sentence with file, line and the way out."""
     history = tmp_path / "out" / "history" / "allure.jsonl"
     history.parent.mkdir(parents=True)
-    history.write_bytes(b"\n" + damage)
+    history.write_bytes(b"\n\xff\xfejunk")
     directory = finished(tmp_path / "out")
     (warning,) = reported(directory).warnings
-    assert f"{history}:2: {words}" in warning
+    assert f"{history}:2: not JSON" in warning
     assert f"sed -i 2d {history}" in warning
-    assert history.read_bytes() == b"\n" + damage
+    assert history.read_bytes() == b"\n\xff\xfejunk"
 
 
 def test_a_defect_in_one_report_is_a_warning_and_the_others_are_written(

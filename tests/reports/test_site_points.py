@@ -63,6 +63,7 @@ def test_a_point_from_before_profiles_were_kept_still_counts(tmp_path: Path) -> 
     [
         (b"[1]", "not a JSON object"),
         (b'{"runs":"x"}', "runs of the wrong type"),
+        (b'{"runs":["x"],"started_utc":null,"trigger":"local"}', "started_utc of the wrong type"),
         (b"\xff\xfe", "not JSON"),
         (b"[" * 100_000, "not JSON"),
     ],
