@@ -104,7 +104,8 @@ class _Rows:
     """The rows of a series by session: they lie beside each other, as a series is in order of sessions."""
 
     def __init__(self, series: SeriesHistory) -> None:
-        self._series = series
+        self._values, self._firmware = series.value.tolist(), series.firmware.tolist()
+        self._rulers = series.ruler.tolist()
         starts = np.flatnonzero(np.diff(series.session, prepend=-1)).tolist()
         ends = [*starts[1:], len(series)]
         found = series.session[starts].tolist()
@@ -115,28 +116,26 @@ class _Rows:
         return self._spans
 
     def values(self, sessions: Iterable[int]) -> list[float]:
-        return self._cut(self._series.value, sessions)
+        return self._cut(self._values, sessions)
 
     def firmware(self, sessions: Iterable[int]) -> list[str]:
-        return self._cut(self._series.firmware, sessions)
+        return self._cut(self._firmware, sessions)
 
     def rulers(self, sessions: Iterable[int]) -> list[str]:
-        return self._cut(self._series.ruler, sessions)
+        return self._cut(self._rulers, sessions)
 
     def images(self, sessions: Iterable[int]) -> dict[str, list[tuple[int, float, str]]]:
         """Return session, value and ruler of the boots of each image."""
         found: dict[str, list[tuple[int, float, str]]] = {}
         for session in sessions:
-            one = (session,)
-            for image, value, ruler in zip(
-                self.firmware(one), self.values(one), self.rulers(one), strict=True
-            ):
-                found.setdefault(image, []).append((session, value, ruler))
+            for row in range(*self._spans.get(session, (0, 0))):
+                boot = (session, self._values[row], self._rulers[row])
+                found.setdefault(self._firmware[row], []).append(boot)
         return found
 
-    def _cut(self, column: np.ndarray, sessions: Iterable[int]) -> list[Any]:
+    def _cut(self, column: Sequence[Any], sessions: Iterable[int]) -> list[Any]:
         spans = [self._spans[session] for session in sessions if session in self._spans]
-        return [value for start, end in spans for value in column[start:end].tolist()]
+        return [value for start, end in spans for value in column[start:end]]
 
 
 def _rows(series: SeriesHistory | None) -> _Rows | None:
