@@ -66,10 +66,11 @@ def hand_over(options: RunOptions) -> None:
         load_rack(options.rack).select(options.boards, options.target, options.labels)  # said at once
     told = replace(options, out=options.out.absolute(), ui=True)
     # -P: what lies in the folder that somebody is in hides no module; without pytest-embedded's plugin, whose
-    # processes a run does not need
+    # processes a run does not need, and without hypothesis', which imports all of it at the session's end
     argv = [sys.executable, "-P", "-m", "hil.fixtures", *map(str, bench_folders())]
     argv += ["-c", str(TOOL_BENCHES / "pytest.ini"), f"--rootdir={IMPORT_ROOT}"]
-    argv += ["-p", "no:cacheprovider", "-p", "no:pytest_embedded", *told.arguments(PREFIX)]
+    argv += ["-p", "no:cacheprovider", "-p", "no:pytest_embedded", "-p", "no:hypothesispytest"]
+    argv += told.arguments(PREFIX)
     _flush_stdout()
     # the same process goes on as pytest, so that signals and a kill reach what does the work
     os.execve(argv[0], argv, {**os.environ, "PYTHONPATH": python_path()})  # noqa: S606 - an argument list, no shell
