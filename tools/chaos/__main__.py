@@ -116,11 +116,11 @@ class Campaign:
         alone = [plan for plan in left if any(fault.alone for fault in plan.faults)]
         others = [plan for plan in left if plan not in kills and plan not in alone]
         groups = ((True, others, workers), (True, alone, 1), (False, kills, workers))
+        images = (build("virtual-esp32", say=lambda _: None), beyond_limit())
         for keeps_rack, plans_of_kind, most in groups:
             waiting: queue.SimpleQueue[Plan] = queue.SimpleQueue()
             for plan in plans_of_kind:
                 waiting.put(plan)
-            images = (build("virtual-esp32", say=lambda _: None), beyond_limit())
             threads = [
                 threading.Thread(target=self._work, args=(waiting, images, keeps_rack))
                 for _ in range(min(most, len(plans_of_kind)))
