@@ -19,6 +19,7 @@ import pytest
 
 from tests.boards.revision_rig import commit_all, git
 from tests.cli.test_compare import CMAKE, HIL_TOML, KCONFIG, MAIN_C, PROBE, TEST, THRESHOLDS, write
+from tests.host_builds import BUILDS
 from tests.lab import ROOT, own_environment, write_suites
 from tests.virtual.virtual_board_rig import BoardProcess
 
@@ -42,7 +43,8 @@ words, here = sys.argv[1:], Path.cwd()
 (chip,) = [word.partition("=")[2] for word in words if word.startswith("-DIDF_TARGET=")]
 own = (here / "components" / "agent").is_dir()
 target = f"virtual-{{chip}}"
-built = Path({firmware!r}) if own else build_product(here, target=target, build_root=Path({work!r}))
+built = Path({firmware!r}) if own else build_product(here, target=target, build_root=Path({work!r}),
+                                                          tree_root=Path({trees!r}))
 shutil.copytree(built, words[words.index("-B") + 1], dirs_exist_ok=True)
 """
 
@@ -65,7 +67,8 @@ def project(tmp_path: Path, virtual_firmware: Path) -> Path:
         "hil/thresholds/stroke.yaml": THRESHOLDS.replace("  more:", "  quick: [{}]\n  more:"),
     }
     write(folder, files)
-    words = {"root": str(ROOT), "firmware": str(virtual_firmware), "work": str(tmp_path / "idf")}
+    places = {"root": ROOT, "firmware": virtual_firmware, "work": tmp_path / "idf", "trees": BUILDS}
+    words = {name: str(place) for name, place in places.items()}
     write(tmp_path, {"bin/idf.py": IDF_PY.format(python=sys.executable, **words)})
     (tmp_path / "bin" / "idf.py").chmod(0o755)
     git(folder, "init", "--quiet", "--initial-branch", "main")
