@@ -17,6 +17,7 @@ from jsonschema import Draft202012Validator
 
 from hil.store import RunDirectory
 from hil.thresholds import load
+from tests.host_builds import quick_compiler
 from tests.lab import ROOT, own_environment, run
 from tests.make_records import run_info
 
@@ -52,7 +53,8 @@ def block(path: str) -> str:
 
 def hil(project: Path, *words: str, status: int = 0) -> str:
     """Run the command in the project; it has to end with ``status``."""
-    done = run([HIL, *words], project, env=own_environment(), timeout_s=LAB_DEADLINE_S)
+    env = {**own_environment(), "CMAKE_C_COMPILER_LAUNCHER": str(quick_compiler(project.parent))}
+    done = run([HIL, *words], project, env=env, timeout_s=LAB_DEADLINE_S)
     assert done.returncode == status, done.stdout
     return done.stdout
 

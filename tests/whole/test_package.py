@@ -21,6 +21,7 @@ from cmarkgfm.cmark import Options
 from packaging.requirements import Requirement
 
 from hil.base.git import git
+from tests.host_builds import quick_compiler
 from tests.lab import ROOT, own_environment, run
 from tests.team_bench import add_team_bench
 from tests.whole import installed
@@ -208,6 +209,7 @@ def machine(tmp_path: Path) -> tuple[Path, dict[str, str]]:
         **kept,
         "HOME": str(tmp_path / "home"),
         "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        "CMAKE_C_COMPILER_LAUNCHER": str(quick_compiler(tmp_path)),
     }
 
 
