@@ -247,7 +247,23 @@ case $1 in
     -c) exec {real} -c 'import sys; sys.version_info = (3, {minor}, 0, "final", 0); exec(sys.argv[1])' "$2" ;;
     -m) exit 1 ;;
 esac"""
+# an environment that is this one, made in no time
+MAKES_ENVIRONMENTS = f"""\
+[ "$1 $2" = "-m venv" ] || exec {sys.executable} "$@"
+mkdir -p "$3/bin"
+printf '#!/bin/sh\\nexec {sys.executable} "$@"\\n' >"$3/bin/python"
+chmod +x "$3/bin/python"
+"""
 RANGE = tomllib.loads((SCRIPT.parents[1] / "pyproject.toml").read_text())["project"]["requires-python"]
+
+
+def have_python(machine: Machine, script: str) -> None:
+    """Have the machine no other Python than the program of a script."""
+    for name in ("python3", *(f"python3.{minor}" for minor in range(11, 15))):
+        program(machine.folder / "bin" / name, script)
+    bootstrap = machine.checkout / ".ci" / "bootstrap"
+    own = str(machine.folder / "bin" / "python3")
+    bootstrap.write_text(bootstrap.read_text().replace("/usr/bin/python3", own))
 
 
 @pytest.mark.parametrize("minor", [10, 11, 12, 13, 14, 15])
@@ -258,10 +274,7 @@ def test_a_python_is_taken_where_the_package_takes_it(machine: Machine, minor: i
     """
     machine.installed("git", "python3-venv")
     (machine.checkout / "pyproject.toml").write_text("changed")
-    for name in ("python3", *(f"python3.{other}" for other in range(11, 15))):
-        program(machine.folder / "bin" / name, PYTHON.format(minor=minor, real=sys.executable))
-    script = machine.checkout / ".ci" / "bootstrap"
-    script.write_text(script.read_text().replace("/usr/bin/python3", str(machine.folder / "bin" / "python3")))
+    have_python(machine, PYTHON.format(minor=minor, real=sys.executable))
     done = machine.bootstrap()
     if SpecifierSet(RANGE).contains(f"3.{minor}"):
         assert done.stdout.startswith(
@@ -275,6 +288,7 @@ def test_a_python_is_taken_where_the_package_takes_it(machine: Machine, minor: i
 def test_a_python_package_that_is_not_to_be_had_is_told_with_its_lock_file(machine: Machine) -> None:
     """pip's own words, which file asks for it, and what to do; the next run begins with it again."""
     machine.installed("git", "python3-venv")
+    have_python(machine, MAKES_ENVIRONMENTS)
     lock = machine.checkout / "requirements.lock"
     lock.write_text(f"./no-such.whl --hash=sha256:{'0' * 64}\n")
     for _ in range(2):
