@@ -15,6 +15,7 @@ import pytest
 
 from tests.boards import rack_tools
 from tests.boards.rack_tools import CHECKOUT, start_rack
+from tests.in_process import hil
 from tests.lab import Lab, free_ports, make_lab
 
 pytestmark = pytest.mark.slow
@@ -78,11 +79,9 @@ def test_both_keep_a_rack_up_and_each_finds_its_own_board(new_lab: NewLab, virtu
         assert addresses[0] != addresses[1]
         for lab, address in zip((first, second), addresses, strict=True):
             port = address.rpartition(":")[2]
-            files = options(lab)
-            assert f"free, up at 127.0.0.1:{port}\n" in lab.hil("rack", "status", *files).stdout
-            assert (
-                f"ok   b1: port {port} is served: the rack is up" in lab.hil("rack", "check", *files).stdout
-            )
+            said = [hil("rack", what, *options(lab), env=lab.env).stdout for what in ("status", "check")]
+            assert f"free, up at 127.0.0.1:{port}\n" in said[0]
+            assert f"ok   b1: port {port} is served: the rack is up" in said[1]
         flashes = [lab.out / "virtual" / "lab" / "up" / "b1.flash" for lab in (first, second)]
         done = first.run()
         assert done.returncode == 0, done.stdout
