@@ -15,6 +15,7 @@ import pytest
 from hil.thresholds import load_all
 from tests.firmware.kernel_rig import board
 from tests.host_builds import PLAIN, build_programs, build_variant
+from tests.in_process import hil
 from tests.lab import ROOT, Lab, make_lab, of_type, run
 
 pytestmark = pytest.mark.slow
@@ -84,19 +85,10 @@ def test_the_gate_replays_the_verdict(finished: tuple[Lab, subprocess.CompletedP
     """`hil gate` gives the verdict again from disk, byte for byte, with the same exit code."""
     lab, _ = finished
     verdict = (lab.out / "latest" / "verdicts.json").read_bytes()
-    done = lab.hil("gate", str(lab.out / "latest"))
+    done = hil("gate", lab.out / "latest", env=lab.env)
     assert done.returncode == json.loads(verdict)["exit_code"]
     assert "the same verdict, byte for byte" in done.stdout
     assert (lab.out / "latest" / "verdicts.json").read_bytes() == verdict
-
-
-def test_pytest_alone_gives_the_same(new_lab: NewLab) -> None:
-    """`python -m pytest hil/benches --rack …` measures too: an item a board and case, the same exit code."""
-    lab = new_lab(1)
-    done = run(lab.pytest("--hil-undecided-status=0"), env=lab.env)
-    assert done.returncode == 0, done.stdout
-    assert "1 passed" in done.stdout
-    assert len(of_type(lab.entries(), "record")) == 1
 
 
 @pytest.mark.needs_real_time
@@ -142,11 +134,13 @@ def test_a_report_that_fails_does_not_change_the_verdict(new_lab: NewLab) -> Non
 
 
 def test_only_what_pytest_kept_is_planned(new_lab: NewLab) -> None:
-    """`-k` leaves boards and cases out of the run, with no lease and no record, and the verdict says so."""
+    """`python -m pytest hil/benches --rack …` measures too, an item a board and case. `-k` leaves boards and
+    cases out of the run, with no lease and no record, and the verdict and its exit code say so."""
     lab = new_lab(2)
     done = run(lab.pytest("--hil-suite", "nightly", "-k", "b2 and mtls"), env=lab.env)
     assert done.returncode == 4, done.stdout
     assert "planned cases not measured" in done.stdout
+    assert "2 passed" in done.stdout
     records, left_out = of_type(lab.entries(), "record"), of_type(lab.entries(), "not-run")
     assert {(e["board"], e["parameters"]["transport"]) for e in records} == {("b2", "mtls")}
     assert {entry["board"] for entry in left_out} == {"b1", "b2"}

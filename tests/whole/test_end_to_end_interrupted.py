@@ -15,6 +15,7 @@ import pytest
 from hil.reports.history import locked
 from hil.store import RunDirectory
 from hil.store.run_info import planned_boots
+from tests.in_process import hil
 from tests.lab import Lab, Process, Running, descendants, of_type, read_process, run, wait_for
 
 pytestmark = pytest.mark.slow
@@ -51,7 +52,7 @@ def test_a_second_run_is_told_who_holds_the_board_and_may_wait(measuring: tuple[
     for said in ("board b1 of rack lab is held by", holder := f"pid {running.process.pid}"):
         assert said in done.stdout
     files = ("--rack", str(lab.rack), "--out", str(lab.out))
-    assert holder in lab.hil("rack", "status", *files).stdout
+    assert holder in hil("rack", "status", *files, env=lab.env).stdout
     assert running.process.poll() is None
     waiting = Running(lab.command("--wait", "60"), lab.folder / "waiting.txt", lab.env)
     try:
@@ -63,7 +64,10 @@ def test_a_second_run_is_told_who_holds_the_board_and_may_wait(measuring: tuple[
         waiting.close()
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.heavy)],
+)
 def test_a_signal_ends_the_run_in_order(
     measuring: tuple[Lab, Running], number: signal.Signals, code: int
 ) -> None:
@@ -158,7 +162,7 @@ def test_kill_9_of_the_run_leaves_nothing(measuring: tuple[Lab, Running]) -> Non
     killed = RunDirectory.latest(lab.out)
     assert killed.read().entries == ()
     assert planned_boots(killed.read_info())
-    judged = lab.hil("gate", str(killed.path))
+    judged = hil("gate", killed.path, env=lab.env)
     assert (judged.returncode, "1 planned case not measured" in judged.stdout) == (4, True), judged.stdout
     assert lab.run().returncode == 0
 
@@ -197,7 +201,7 @@ def test_kill_9_of_a_part_is_the_rigs(measuring: tuple[Lab, Running], victim: st
 def test_a_part_that_stands_still_is_the_rigs(measuring: tuple[Lab, Running], victim: str, said: str) -> None:
     """Stopped for three seconds and let go on: every message is late, and no firmware is called slow for it.
 
-    Exit 3, the sentence names the part; the next run works.
+    Exit 3, and the sentence names the part.
     """
     lab, running = measuring
     stopped = find(descendants(running.process.pid), victim).pid
@@ -208,4 +212,3 @@ def test_a_part_that_stands_still_is_the_rigs(measuring: tuple[Lab, Running], vi
     (fault,) = of_type(lab.entries(), "fault")
     assert (fault["owner"], said in fault["sentence"]) == ("rig", True), fault
     assert of_type(lab.entries(), "record") == []
-    assert lab.run().returncode == 0
