@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from hil.virtual.board.client import BoardControl
+from tests.in_process import hil
 from tests.lab import Lab, Running, descendants, of_type
 
 pytestmark = pytest.mark.slow
@@ -62,7 +63,7 @@ def test_virtual_up_keeps_a_rack_that_two_runs_share(new_lab: NewLab) -> None:
     runs = []
     try:
         up.await_line(r"miniterm .* rfc2217://127.0.0.1:\d+ 921600")
-        assert lab.hil("board", "power", "b1", "cycle", *files).stdout == "b1: power cycle\n"
+        assert hil("board", "power", "b1", "cycle", *files, env=lab.env).stdout == "b1: power cycle\n"
         for board, profile in wanted.items():
             rack = lab.folder / f"{profile}.yaml"
             rack.write_text(lab.rack.read_text().replace("profile: lab", f"profile: {profile}"))
