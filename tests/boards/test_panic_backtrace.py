@@ -15,6 +15,7 @@ import pytest
 from hil.base.errors import FirmwareError
 from hil.boards.firmware.backtrace import decode_panic
 from hil.boards.firmware.symbols import GDBS
+from hil.boards.rack import Board, Power
 from hil.run.lab_rig import LabRig
 from hil.store import RunDirectory
 from tests.boards.panic_build import build, printed, put_gdb
@@ -133,7 +134,7 @@ def test_a_boards_fault_names_the_place_in_its_program(tmp_path: Path, tools: Pa
     rig._consoles = SimpleNamespace(open=lambda *_, **_options: console)  # type: ignore[assignment]
     rig._run.console_log("e1").parent.mkdir(exist_ok=True)
     stack: Any = SimpleNamespace(callback=lambda _: None)
-    board: Any = SimpleNamespace(id="e1")
+    board = Board("e1", "physical", "esp32c3", "/dev/null", Power("none"), where="rack.yaml:1")
     session = rig._session(board, folder, stack, lambda: None)
     session._link.clock = session._link.lines._clock = console.clock
     if booting:

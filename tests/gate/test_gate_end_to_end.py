@@ -7,7 +7,7 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.needs_real_time]
 COUNT = 40
 INTERVAL_US, INTERVAL_OF_SLOWER_US = 10_000, 30_000  # so that hardly a message waits for another
 HALF = 1.4  # of what is planted: 20 ms, where a message takes 7 ms
-RUNS = 3  # of the slower firmware, until one is decided
+RUNS = 3  # until one is decided
 # A busy machine's boots differ by a quarter, and one of them may stall: five of each build on a board are to
 # decide even so. Two looks: after 3 + 3 and 5 + 5 boots.
 TOLERANCE = 0.9
@@ -57,20 +57,23 @@ def gate_lab() -> Iterator[GateLab]:
 @pytest.fixture(scope="module")
 def unchanged(gate_lab: GateLab, virtual_firmware: Path) -> Judged:
     """A run of a firmware of other bytes, and of the same behaviour."""
-    return gate_lab.compare(renamed(virtual_firmware, "0.0.0-same"), virtual_firmware)
+    same = renamed(virtual_firmware, "0.0.0-same")
+    return decided(lambda: gate_lab.compare(same, virtual_firmware))
 
 
 @pytest.fixture(scope="module")
 def slower(virtual_firmware: Path) -> Iterator[Judged]:
-    """A run of a firmware whose messages take 20 ms longer, under simulated noise.
-
-    A busy host may leave one undecided, which says nothing of the gate: then there is another.
-    """
+    """A run of a firmware whose messages take 20 ms longer, under simulated noise."""
     with open_lab(INTERVAL_OF_SLOWER_US) as lab:
         lab.set_noise("{profile: quiet, seed: 1, session: slower}")
-        runs = (lab.compare(build_variant("slow_publish"), virtual_firmware) for _ in range(RUNS))
-        found = next((run for run in runs if run.verdict["outcome"] != "undecided"), None)
-        yield found or pytest.fail(f"{RUNS} runs were left undecided")
+        yield decided(lambda: lab.compare(build_variant("slow_publish"), virtual_firmware))
+
+
+def decided(compare: Callable[[], Judged]) -> Judged:
+    """Return the first run that is decided: what a busy host leaves undecided says nothing of the gate."""
+    runs = (compare() for _ in range(RUNS))
+    found = next((run for run in runs if run.verdict["outcome"] != "undecided"), None)
+    return found or pytest.fail(f"{RUNS} runs were left undecided")
 
 
 def entries(judged: Judged) -> list[dict[str, Any]]:
