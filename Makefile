@@ -1,9 +1,9 @@
 # Every target is a command that a person can run; `make help` lists them.
 PYTHON := .venv/bin/python
 HIL := .venv/bin/hil
-# whole files on each of three processes, which wait a third of their time (tests/turns.py); a test that hangs names itself
+# whole files on each of four processes, which wait half of their time (tests/turns.py); a test that hangs names itself
 # (pytest-embedded brings 40 fixtures to each test, which take four fifths of what pytest itself takes)
-SIDE_BY_SIDE := -p no:pytest_embedded --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 10 --timeout 600
+SIDE_BY_SIDE := -p no:pytest_embedded --numprocesses 4 --dist loadfile --no-loadscope-reorder --durations 10 --timeout 600
 # what is started a thousand times is compiled once, whatever the environment asks for, as images of containers do
 unexport PYTHONDONTWRITEBYTECODE
 C_FILES = $(shell find firmware hil tests tools -type d \( -name build -o -name managed_components \) -prune \

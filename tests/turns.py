@@ -17,20 +17,20 @@ import pytest
 
 # What takes longest begins first, or one process would end it while the others have nothing left to do.
 LONG_FIRST = (
-    "test_end_to_end_interrupted",
-    "test_chaos",
-    "test_package",
-    "test_end_to_end",
-    "test_workflows_act",
     "test_host_programs",
+    "test_end_to_end_interrupted",
     "test_gate_end_to_end",
     "test_product_build",
-    "test_bootstrap",
-    "test_end_to_end_shared",
-    "test_measure_a_product",
-    "test_write_a_benchmark",
-    "test_component",
-    "test_two_checkouts",
+    "test_run_emulated",
+    "test_chaos",
+    "test_end_to_end",
+    "test_package",
+    "test_site_build",
+    "test_site_browser",
+    "test_mqtt_peers",
+    "test_trend_browser",
+    "test_places",
+    "test_workflows_act",
 )
 
 
