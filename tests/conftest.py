@@ -24,6 +24,7 @@ from tests.lab import ROOT, Lab, make_lab
 from tests.turns import in_order, is_alone, turn
 
 TEST_RUN = ROOT / "out" / "tests" / "last-run.json"  # tools/size.py reads it
+STARTS_OR_BUILDS = {"virtual_firmware", "board_of"}  # fixtures: a build, if nothing has built it yet; a board
 MANY = 100  # tests, from which on it is told what they cost
 _BEGUN = time.monotonic()
 _USED_S = pytest.StashKey[float]()
@@ -42,7 +43,7 @@ _real_time = functools.cache(can_take_fifo)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items[:] = in_order(items)
     for item in items:
-        if "virtual_firmware" in getattr(item, "fixturenames", ()):  # a build, where nothing has built it yet
+        if STARTS_OR_BUILDS.intersection(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.slow)
         if item.get_closest_marker("needs_root"):
             item.add_marker(pytest.mark.skipif(os.geteuid() != 0, reason="only root can do it on a host"))

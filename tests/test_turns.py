@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.lab import ROOT, wait_for
 from tests.turns import turn
 
@@ -93,6 +95,7 @@ FILES = {
 }
 
 
+@pytest.mark.slow
 def test_long_files_begin_and_lonely_ones_end(tmp_path: Path) -> None:
     """A file stays together, in its own order."""
     for name, text in FILES.items():

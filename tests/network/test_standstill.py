@@ -31,6 +31,7 @@ def stop_for(pid: int, seconds: float) -> None:
     wait_for(lambda: not is_kept(pid), lambda: "it does not go on")
 
 
+@pytest.mark.slow
 def test_a_program_that_is_stopped_is_named(sleeper: subprocess.Popen[bytes]) -> None:
     """For a second or more; a shorter stop, and a program that waits for something else, are none."""
     standstill = Standstill("The host's iperf", lambda: sleeper.pid)
@@ -42,6 +43,7 @@ def test_a_program_that_is_stopped_is_named(sleeper: subprocess.Popen[bytes]) ->
     standstill.end()
 
 
+@pytest.mark.slow
 def test_what_the_run_itself_stops_is_meant(sleeper: subprocess.Popen[bytes]) -> None:
     """A case that stalls its broker says from when to when; nothing is seen of a program that is none."""
     meant: list[tuple[int, int | None]] = []

@@ -337,6 +337,7 @@ def test_a_server_that_never_answers_costs_the_timeout_once(tmp_path: Path, drip
 # Those that ask Prometheus come last: it has begun to scrape by then.
 
 
+@pytest.mark.slow
 def test_a_run_can_be_queried(tmp_path: Path, gateway: Pushgateway, prometheus: Prometheus) -> None:
     """p99, its limit and the commit of each board arrive, in seconds, under the pushed job."""
     run = store(tmp_path, healthy(), rack="query", run_id="run-query", commit="c0ffee")

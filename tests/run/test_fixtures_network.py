@@ -275,6 +275,7 @@ def reaches_the_host(rack: VirtualRack, board: str, folder: Path, within_s: int 
     return rack.spawn(argv, netns=board, log_path=folder / "ping.log").wait(20) == 0
 
 
+@pytest.mark.slow
 def test_a_link_that_a_killed_run_left_down_is_raised(tmp_path: Path) -> None:
     """Who attaches to a rack raises its own boards' links, and leaves those of other runs' boards alone."""
     own, other = RACK.boards[:2]

@@ -144,6 +144,7 @@ def let_air_stand_still() -> None:
         time.sleep(wait_s)
 
 
+@pytest.mark.slow
 def test_an_air_that_stood_still_before_a_case_is_none_of_it(tmp_path: Path) -> None:
     """Rule: what became of a run that is over spoils nothing of the next one on the same rack."""
     running = start_rack(tmp_path, boards=(V1.id,), profile=LAB)
@@ -211,6 +212,7 @@ def test_what_others_send_to_a_board_is_the_rigs_fault(tmp_path: Path) -> None:
         running.stop()
 
 
+@pytest.mark.slow
 def test_an_air_that_somebody_changes_is_the_rigs_fault(tmp_path: Path) -> None:
     """Left changed, or put back: its case says nothing of the firmware. What the run does itself is none,
     nor what is done to another board's link, or before the case."""
