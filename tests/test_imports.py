@@ -10,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parent.parent
 
 # The floors of the house, the ground first. What stands on a floor imports that floor and those before it.
@@ -161,6 +163,7 @@ def test_a_bench_is_three_files_of_one_stem() -> None:
     assert firmware == tests == thresholds
 
 
+@pytest.mark.slow
 def test_a_run_starts_without_what_only_its_end_needs() -> None:
     """Neither the reports nor scipy.stats, each half a second, are imported before the first board."""
     late = "('hil.reports.finish', 'scipy.stats', 'otava', 'perfetto')"
@@ -172,6 +175,7 @@ print(*(name for name in {late} if name in sys.modules))"""
     assert not done.stdout.split()
 
 
+@pytest.mark.slow
 def test_a_usage_error_waits_for_no_numbers() -> None:
     """`hil --help` and any command's wrong option import neither numpy nor scipy nor what makes reports."""
     heavy = "('numpy', 'scipy', 'pandas', 'matplotlib', 'allure_commons', 'otava', 'perfetto')"

@@ -46,6 +46,7 @@ class Holder:
         return any(words[5] == str(self.process.pid) for words in blocked)
 
 
+@pytest.mark.slow
 def test_who_measures_time_is_alone(tmp_path: Path) -> None:
     """It waits for those inside, and those that come later wait for it, however many there are."""
     beside = Holder(tmp_path, "beside")

@@ -32,6 +32,7 @@ def only_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "tools"
 
 
+@pytest.mark.slow
 def test_a_dump_on_the_console_is_decoded_beside_the_panic(tmp_path: Path, tools: Path) -> None:
     """The tasks go into a file of their own, the dump itself beside it; the panic's has no memory in it."""
     put_gdb(tools)

@@ -291,6 +291,7 @@ def places(project: Path) -> list[str]:
     return [*map(str, found), "--out", str(project / "out")]
 
 
+@pytest.mark.slow
 def test_the_commit_is_built_and_the_run_goes_on_with_it(
     chips: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -310,6 +311,7 @@ def test_the_commit_is_built_and_the_run_goes_on_with_it(
     assert (chips / "main" / "main.c").read_text() == "second\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "cause"), [("#error no pump", "sources"), ("disk", "unknown")])
 def test_a_commit_that_is_not_built_is_told_to_the_run(
     chips: Path, monkeypatch: pytest.MonkeyPatch, text: str, cause: str
