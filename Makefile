@@ -26,7 +26,7 @@ report: ## build the report of the newest run again: out/report
 	@.ci/bootstrap run
 	@$(HIL) report build
 
-test: ## everything that proves the harness, 14 to 20 minutes on two cores; of what is heavy, one smoke each
+test: ## everything that proves the harness, 9 to 14 minutes on two cores; of what is heavy, one smoke each
 	@.ci/bootstrap test
 	@$(MAKE) --no-print-directory lint
 	@$(PYTHON) -m pytest $(SIDE_BY_SIDE) -m "not heavy"
@@ -35,7 +35,7 @@ test-docs: ## links and commands of the pages, in seconds
 	@.ci/bootstrap python
 	@$(PYTHON) -m pytest --noconftest tests/test_docs_links.py tests/cli/test_cli.py::test_the_commands_in_the_docs_are_commands
 
-test-fast: ## what needs neither rack nor firmware nor browser, in two to three minutes
+test-fast: ## what needs neither rack nor firmware nor browser, in one to two minutes
 	@.ci/bootstrap test
 	@$(PYTHON) -m pytest $(SIDE_BY_SIDE) -m "not heavy and not slow"
 
