@@ -99,6 +99,14 @@ def test_what_changes_with_the_image_is_an_effect(key: str, one: Scalar, two: Sc
     assert f"the {words} changed with the image (" in item.sentence
 
 
+def test_a_link_that_the_image_weakens_excuses_none_of_its_boots() -> None:
+    """Not even where there are too few boots to prove that more of the candidate's would be left out."""
+    few = {"looks": ((2, 2),), "boards": rig.BOARDS[:3]}
+    entries = run(effect=0.5, entry=comparison(**few), **few)
+    item = judged(with_facts(entries, {"device": {"rssi_dbm": -90}}, {"device": {"rssi_dbm": -60}}))
+    assert item.candidate_boots == item.other_boots > 0
+
+
 @pytest.mark.parametrize(("key", "one", "two", "words"), DEVICE)
 def test_what_changes_with_time_is_no_effect(key: str, one: Scalar, two: Scalar, words: str) -> None:
     """From the middle of a run on the room is another: the boots of before are left out, or of after."""
