@@ -113,7 +113,7 @@ def explain(link: BoardLink, *, timeout_s: float, silent: bool) -> HilError:
         return _rig(link, f"{attempt}: it is in download mode.", "reset it with IO0 high (hil board power).")
     if _unreadable(last):
         return _rig(
-            link, f"{attempt}: what it sends is unreadable.", "check the baud rate (921600) and cable."
+            link, f"{attempt}: what it sends is unreadable.", "check the console's baud rate and the cable."
         )
     if link.statistics.damaged_lines:
         return link.damage(f"{attempt}: no hello came")

@@ -268,9 +268,8 @@ OTHERS = {
 
 
 LAST_NAMES = {name.rpartition(".")[2] for name in PARSERS}
-_ANY_NAME = re.compile(
-    rf"\b(?:{'|'.join(sorted(LAST_NAMES))})\b"
-)  # under another name it is imported by its own
+# a parser that is called by another name is imported by its own
+_ANY_NAME = re.compile(rf"\b(?:{'|'.join(sorted(LAST_NAMES))})\b")
 
 
 def is_reader(path: Path) -> bool:

@@ -34,7 +34,7 @@ STATE = SourceState("5" * 40, dirty=True)
 IDF_PY = """
 version = os.environ["HIL_FIRMWARE_VERSION"]
 make_image(folder, chip=defined["IDF_TARGET"], version=version)
-defaults = [defined[key] for key in ("SDKCONFIG_DEFAULTS",) if key in defined]
+defaults = [defined["SDKCONFIG_DEFAULTS"]] if "SDKCONFIG_DEFAULTS" in defined else []
 (folder / "given.json").write_text(json.dumps([os.getcwd(), version, defined["SDKCONFIG"], *defaults]))
 """
 

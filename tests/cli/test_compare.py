@@ -20,6 +20,7 @@ from hil.cli.app import run_command
 from hil.run.base_build import Base, build_base, describe_tree, find_base, of_probes
 from hil.thresholds import load
 from hil.thresholds.types import Thresholds
+from tests.boards.idf_stand_in import put_idf
 from tests.boards.revision_rig import commit_all, git
 from tests.lab import ROOT, own_environment
 
@@ -85,20 +86,13 @@ boards:
   - {id: b1, kind: physical, target: esp32, power: {type: none}, serial: /dev/serial/by-id/one}
 """
 # Builds as idf.py would: an image around any program, called after the source; an #error stops it.
-IDF_PY = """\
-#!{python}
-import sys
-from pathlib import Path
-sys.path.insert(0, {root!r})
-from hil.boards.firmware.image import build_image_dir
-words = sys.argv[1:]
+IDF_PY = """
 text = (Path("main/main.c") if Path("main/main.c").is_file() else Path("CMakeLists.txt")).read_text().strip()
 if "#error" in text:
-    sys.exit(f"{{Path.cwd()}}/main/main.c:1:2: error: {{text}}")
+    sys.exit(f"{Path.cwd()}/main/main.c:1:2: error: {text}")
 if "disk" in text:
-    sys.exit(f"{{Path.cwd()}}/main/main.c:1:2: error: No space left on device")
-(chip,) = [word.partition("=")[2] for word in words if word.startswith("-DIDF_TARGET=")]
-build_image_dir(Path("/bin/true"), Path(words[words.index("-B") + 1]), chip=chip, version=text[:31])
+    sys.exit(f"{Path.cwd()}/main/main.c:1:2: error: No space left on device")
+make_image(folder, chip=defined["IDF_TARGET"], version=text[:31])
 """
 
 
@@ -258,9 +252,7 @@ def test_a_suite_without_probes_is_refused_with_those_that_compare(
 @pytest.fixture
 def chips(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The project on a rack of chips, with a stand-in for ESP-IDF; what hil finds where it works is here."""
-    write(tmp_path, {"bin/idf.py": IDF_PY.format(python=sys.executable, root=str(ROOT))})
-    (tmp_path / "bin" / "idf.py").chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=":")
+    put_idf(IDF_PY, tmp_path, monkeypatch)
     (project / "hil" / "rack.yaml").write_text(CHIP_RACK)
     (project / "main" / "main.c").write_text("first\n")
     commit_all(project)

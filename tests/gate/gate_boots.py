@@ -85,7 +85,7 @@ def in_turns(candidate: Sequence[float], other: Sequence[float], slots: bool = F
 
 @functools.lru_cache
 def _roles(candidates: int, others: int) -> list[bool]:
-    """Return of each boot of a board whether it is the candidate's."""
+    """Return the role of each boot of a board, in order: True for the candidate."""
     roles = [True] * candidates
     for number in range(others):
         roles.insert(min(2 * number + 1 + number % 2, len(roles)), False)

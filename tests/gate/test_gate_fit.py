@@ -20,7 +20,7 @@ MANY = 1000
 
 @functools.cache
 def unchanged(looks: tuple[tuple[int, int], ...]) -> list[Decision]:
-    """Return what is decided of candidate and base alike."""
+    """Return the decisions on many comparisons of two builds that do not differ."""
     return decide(*Rig(1, MANY).run(looks=looks), design(looks))
 
 

@@ -78,8 +78,11 @@ function(bench_table output sources_out)
     foreach(bench IN LISTS benches)
         bench_drivers(headers "${bench}")
         foreach(header IN LISTS headers)
-            file(GLOB driver CONFIGURE_DEPENDS "${ARGV2}/${header}") # one that comes is seen by the next build
-            if(ARGC GREATER 2 AND NOT driver)
+            set(driver "${header}")
+            if(ARGC GREATER 2)
+                file(GLOB driver CONFIGURE_DEPENDS "${ARGV2}/${header}") # the next build sees a new header
+            endif()
+            if(NOT driver)
                 get_filename_component(stem "${bench}" NAME_WE)
                 message(STATUS "${stem} is left out: this target has no driver ${header}, so it is for chips alone")
                 list(REMOVE_ITEM benches "${bench}")
