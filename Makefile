@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE
 C_FILES = $(shell find firmware hil tests tools -type d \( -name build -o -name managed_components \) -prune \
 	-o -name '*.[ch]' -print)
 
-.PHONY: help hil demo report test test-docs test-fast test-all size conformance emulated-check examples-check idf-check lint format bench cost-check bench-gate bench-gate-rack bench-ledger bench-leases bench-nights bench-rack bench-report chaos faults-check fuzz soak soak-rack audit sanitize screenshots lock clean uninstall
+.PHONY: help hil demo report test test-docs test-fast test-all size conformance emulated-check examples-check idf-check lint compiled format bench cost-check bench-gate bench-gate-rack bench-ledger bench-leases bench-nights bench-rack bench-report chaos faults-check fuzz soak soak-rack audit sanitize screenshots lock clean uninstall
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -28,20 +28,20 @@ report: ## build the report of the newest run again: out/report
 
 test: ## everything that proves the harness, 9 to 14 minutes on two cores; of what is heavy, one smoke each
 	@.ci/bootstrap test
-	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory --jobs 2 lint compiled
 	@$(PYTHON) -m pytest $(SIDE_BY_SIDE) -m "not heavy"
 
 test-docs: ## links and commands of the pages, in seconds
 	@.ci/bootstrap python
 	@$(PYTHON) -m pytest --noconftest tests/test_docs_links.py tests/cli/test_cli.py::test_the_commands_in_the_docs_are_commands
 
-test-fast: ## what needs neither rack nor firmware nor browser, in one to two minutes
+test-fast: ## what needs neither rack nor firmware nor browser, in a minute on two cores
 	@.ci/bootstrap test
 	@$(PYTHON) -m pytest $(SIDE_BY_SIDE) -m "not heavy and not slow"
 
 test-all: ## all tests, the heavy ones too: the workflows under act, every browser size, each bench target's short pass
 	@.ci/bootstrap test
-	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory --jobs 2 lint compiled
 	@$(PYTHON) -m pytest $(SIDE_BY_SIDE)
 
 size: ## print lines, commands, options and words beside what is allowed; write each lower number
@@ -71,6 +71,10 @@ lint: ## formats, lint, types, the words of the pages
 	@$(PYTHON) -m tools.prose --check
 	@test -n "$(firstword $(C_FILES))" || { echo "lint: no C source found"; exit 1; }
 	@.venv/bin/clang-format --style=file:firmware/.clang-format --dry-run --Werror $(C_FILES)
+
+# else each process of a first run compiles all tests (26 s where one takes 12 s); what cannot be read, the tests say
+compiled:
+	@$(PYTHON) -m pytest -p no:pytest_embedded --collect-only --quiet > /dev/null 2>&1 || true
 
 format: ## put the sources into the one format
 	@$(PYTHON) -m ruff format --quiet .
