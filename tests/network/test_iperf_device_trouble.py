@@ -101,7 +101,7 @@ def test_trouble_with_a_server(
         (("tcp_client", b"GET / HTTP/1.1\r\n".hex()), {}, RigError, "garbage instead of iperf 2's header"),
         (("tcp_client", b"ab2cd3ef4gh5".hex()), {}, RigError, "speaks iperf 3"),
         (("tcp_client", "40010078" + "00" * 56), {}, RigError, "another iperf than 2"),
-        (("falling_silent_client",), {"timeout_ms": 300, "protocol": "udp"}, RigError, "fell silent for"),
+        (("falling_silent_client",), {"timeout_ms": 1500, "protocol": "udp"}, RigError, "fell silent for"),
     ],
 )  # fmt: skip
 def test_trouble_with_a_client(

@@ -198,9 +198,12 @@ def test_a_reset_and_a_loss_of_power_keep_what_was_written(board: EspEmuProcess)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("chip", ["esp32c6", "esp32p4"])
-def test_esptool_flashes_an_empty_chip_to_its_end_and_starts_it(tmp_path: Path, chip: str) -> None:
+def test_esptool_flashes_an_empty_chip_to_its_end_and_starts_it(
+    tmp_path: Path, chip: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """DTR and RTS lead to another process in the serial loader, and back. The emulator sizes its flash by an
     image's header, which is not there yet: the header that says so is taken away again."""
+    monkeypatch.setattr("esptool.loader.SYNC_TIMEOUT", 2.0)  # s; a busy host starts that process late
     image = tmp_path / "data"
     image.write_bytes(os.urandom(0x8000))
     with EspEmuProcess(tmp_path / "e1", chip) as board:

@@ -74,7 +74,7 @@ class Board:
 
     ``serial`` is "" for a process (``is_process``) without a port of its own: each rack that is started gives
     it a free one, and ``at`` says which. ``emulator`` is "" where the board is not emulated, and writes a
-    timeline of tasks where ``trace``. ``hub_power``
+    timeline of tasks where ``trace``. ``baud`` counts where no build says its console's rate. ``hub_power``
     switches the hub that it hangs on, and all else there with it. ``current`` measures what it draws.
     """
 
