@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from hil.cli.app import run_command
 from hil.model import RunRecord, Scalar
 from hil.network.ledger.attribution import attribute
 from hil.network.ledger.evidence import Handed, LossEvidence, Sighting
-from hil.network.ledger.files import counts_of, lines_of, sentence_of, table_of, total_of
+from hil.network.ledger.files import counts_of, sentence_of, table_of, total_of
 from hil.reports.allure.completion import complete_results
 from hil.reports.ledger import loss_notes
 from hil.reports.site.landing import render_landing
@@ -26,9 +27,8 @@ from hil.reports.summary import render_markdown
 from hil.reports.terminal import render_screen
 from hil.store import read_judged_run
 from hil.store.verdicts import read_verdict
-from tests.make_records import publish_record, run_info
+from tests.make_records import publish_record
 from tests.reports.allure_runs import attached, judged, results_of
-from tests.reports.as_read import as_read
 from tests.reports.site_runs import store_run
 
 FOLDER = "peer/virtual-1/01-publish"
@@ -62,35 +62,21 @@ def run_of(out: Path, records: Sequence[RunRecord]) -> Path:
     return path
 
 
-def test_a_loss_is_told_in_one_sentence() -> None:
-    """How many of how many, and each owner by name; nothing lost is said too."""
-    counts = counts_of(facts())
+def test_a_loss_is_told_in_one_sentence_and_a_table() -> None:
+    """How many of how many, and each owner by name; nothing lost is said too. What was lost at the points and
+    what arrived is what was sent; a point that nobody watched has no figure."""
+    counts, whole = counts_of(facts()), counts_of(facts(at_tcp=0, unknown=0))
     assert counts
-    assert sentence_of(counts) == (
-        "412 of 2000 messages did not arrive: 400 never left the device's TCP, 12 undetermined"
-    )
-    whole = counts_of(facts(at_tcp=0, unknown=0))
     assert whole
-    assert sentence_of(whole) == "all 2000 messages arrived"
+    said = sentence_of(counts)
+    assert said.startswith("412 of 2000 ")
+    assert re.findall(r"[:,] (\d+) (\w+)", said) == [("400", "never"), ("12", "undetermined")]
+    assert sentence_of(whole).startswith("all 2000 ")
     assert counts_of({"sent_count": 3}) is None
-
-
-def test_the_table_shows_each_point_with_what_passed_and_what_was_lost() -> None:
-    """The losses and the arrivals add up to what was sent; a point that nobody watched has no figure."""
-    counts = counts_of(facts())
-    assert counts
-    assert lines_of(table_of(counts)) == [
-        "point               passed  lost here",
-        "sent                  2000",
-        "device_call           2000          0",
-        "device_tcp            1588        400",
-        "access_point          1588          0",
-        "broker_in      not watched          0",
-        "broker_out            1588          0",
-        "subscriber            1588          0",
-        "undetermined                       12",
-        "sum           1588 arrived   412 lost",
-    ]
+    _heading, *points, undetermined, total = table_of(counts)
+    assert [count for _, count, _ in points] == ["2000", "2000", *["1588"] * 2, "not watched", *["1588"] * 2]
+    assert [lost for *_, lost in points] == ["", "0", "400", "0", "0", "0", "0"]
+    assert (undetermined, total) == (("undetermined", "", "12"), ("sum", "1588 arrived", "412 lost"))
 
 
 def test_ledgers_of_several_boots_add_up() -> None:
@@ -106,10 +92,10 @@ def test_ledgers_of_several_boots_add_up() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"arrived_count": 1587}, "2000 sent, 1587 arrived, 412 lost, and 412 over all owners"),
-        ({"lost_count": 411}, "411 lost, and 412 over all owners"),
-        ({"lost_device_tcp_count": None}, "lost_device_tcp_count is None; expected a whole number"),
-        ({"sent_count": "many"}, "sent_count is 'many'; expected a whole number"),
+        ({"arrived_count": 1587}, "2000 sent, 1587 arrived, 412 lost, and 412 "),
+        ({"lost_count": 411}, "411 lost, and 412 "),
+        ({"lost_device_tcp_count": None}, "lost_device_tcp_count is None"),
+        ({"sent_count": "many"}, "sent_count is 'many'"),
         ({"lost_broker_in_count": -1}, "lost_broker_in_count is -1"),
     ],
 )
@@ -128,7 +114,8 @@ def hil(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
 def test_hil_ledger_prints_every_ledger_and_says_where_the_files_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Board, kind, boot and case stand above each table, its file below; the sum over all at the end."""
+    """Board, kind, boot and case stand above each table, its file below; the sum over all at the end. As JSON
+    the same counts for programs, each point and owner by its name."""
     other = replace(record(folder="peer/virtual-2/01-publish", at_tcp=0, unknown=0), board="virtual-2")
     path = run_of(tmp_path, [record(), other, publish_record(board="virtual-3")])
     code, told = hil(capsys, str(path))
@@ -137,26 +124,19 @@ def test_hil_ledger_prints_every_ledger_and_says_where_the_files_are(
     assert "  device_tcp            1588        400\n" in told
     assert f"  each message: {path}/{FOLDER}/ledger.csv\n" in told
     assert "virtual-3" not in told
-    assert told.endswith("2 ledgers (virtual): 4000 sent, 412 lost: device_tcp 400, undetermined 12\n")
+    assert told.splitlines()[-1].startswith("2 ledgers (virtual): 4000 sent, 412 lost: device_tcp 400, ")
+    found = json.loads(hil(capsys, str(path), "--json")[1])
+    assert [(one["board"], one["kind"], one["sent"], one["arrived"]) for one in found] == [
+        ("virtual-1", "virtual", 2000, 1588),
+        ("virtual-2", "virtual", 2000, 2000),
+    ]
+    assert (found[0]["lost"]["device_tcp"], found[0]["passed"]["broker_in"]) == (400, None)
+    assert found[0]["file"] == f"{path}/{FOLDER}/ledger.csv"
     (path / FOLDER / "ledger.csv").unlink()
     code, told = hil(capsys, str(path), "--board", "virtual-1", "--case", "qos=1")
     assert code == 0
-    assert "each message: none: the run's peer folder has no ledger.csv (any more)" in told
+    assert "each message: none" in told
     assert "virtual-2" not in told
-
-
-def test_hil_ledger_prints_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The same counts for programs, each point and owner by its name."""
-    path = run_of(tmp_path, [record()])
-    code, told = hil(capsys, str(path), "--json")
-    found = json.loads(told)
-    assert code == 0
-    assert [(one["board"], one["kind"], one["sent"], one["arrived"]) for one in found] == [
-        ("virtual-1", "virtual", 2000, 1588)
-    ]
-    assert found[0]["lost"]["device_tcp"] == 400
-    assert found[0]["passed"]["broker_in"] is None
-    assert found[0]["file"] == f"{path}/{FOLDER}/ledger.csv"
 
 
 def test_hil_ledger_says_why_it_has_nothing_to_show(
@@ -170,83 +150,57 @@ def test_hil_ledger_says_why_it_has_nothing_to_show(
     peer = {**wrong.environment["peer"], "arrived_count": 7}
     bad = judged(tmp_path / "bad", [replace(wrong, environment={**wrong.environment, "peer": peer})])
     for arguments, words in (
-        ((str(none),), "no case of this run has a loss ledger; it measured publish."),
-        (
-            (str(path), "--board", "b9"),
-            "no ledger matches --board b9. Ledgers:\n  virtual-1 publish/api=publish,",
-        ),
-        ((str(path), "--case", "qos=7"), "no ledger matches --case qos=7"),
+        ((str(none),), "it measured publish"),
+        ((str(path), "--board", "b9"), "--board b9. Ledgers:\n  virtual-1 publish/api=publish,"),
+        ((str(path), "--case", "qos=7"), "--case qos=7"),
         ((str(tmp_path / "nothing"),), "not a run directory"),
-        ((str(bad),), "on board virtual-1, boot 0: the ledger's sums do not agree"),
+        ((str(bad),), "virtual-1, boot 0: the ledger's sums"),
     ):
         code, told = hil(capsys, *arguments)
         assert code == 2
         assert words in told
 
 
-def test_summary_lists_the_cases_that_lost_messages(tmp_path: Path) -> None:
-    """A line a case: where, that it is virtual, whose the losses are, and the file with each message."""
-    whole = replace(record(at_tcp=0, unknown=0), board="virtual-2")
-    path = run_of(tmp_path, [record(), whole])
-    verdict = read_verdict(path / "verdicts.json")
-    text = as_read(render_markdown(run_info(), verdict, [record(), whole, replace(record(), role="base")]))
-    section = text.partition("## Lost messages\n\n")[2].partition("\n\n")[0]
-    assert section.splitlines() == [
-        "- virtual-1 (virtual) publish/defaults: 412 of 2000 messages did not arrive: "
-        f"400 never left the device's TCP, 12 undetermined ({FOLDER}/ledger.csv)"
-    ]
-    assert "Lost messages" not in render_markdown(run_info(), verdict, [whole])
-
-
-def test_the_terminal_says_what_was_lost_and_where_to_read_on(tmp_path: Path) -> None:
-    """A line a case that lost messages, none where nothing was lost: a limit may be kept all the same."""
-    path = run_of(tmp_path, [record()])
-    console = Console(width=300, record=True, file=io.StringIO())
-    verdict = read_verdict(path / "verdicts.json")
-    render_screen(run_info(), verdict, [record()], run_path="out/RUN", console=console)
-    assert (
-        "→ virtual-1 (virtual) publish/defaults: 412 of 2000 messages did not arrive: 400 never left the "
-        f"device's TCP, 12 undetermined ({FOLDER}/ledger.csv)\n"
-    ) in console.export_text()
-    whole = [record(at_tcp=0, unknown=0), replace(record(), role="base"), publish_record()]
-    assert loss_notes(whole, verdict) == []
-
-
-def test_a_loss_that_the_case_makes_is_said_to_be_on_purpose(tmp_path: Path) -> None:
-    """A newcomer's first run loses messages by a fault that it plants; nobody is to look for the reason."""
+def test_a_case_that_lost_messages_is_noted_and_no_other(tmp_path: Path) -> None:
+    """Where it ran, whose the losses are, the file with each message, and whether the case plants them, for
+    nobody is to look for the reason of those; none of a base, or where nothing was lost or no ledger kept."""
     own = record()
     cut = replace(own, parameters={**own.parameters, "fault": "cut"})
-    none = replace(own, parameters={**own.parameters, "fault": "none"}, board="b2")
+    real = replace(own, parameters={**own.parameters, "fault": "none"}, board="b2")
+    others = [record(at_tcp=0, unknown=0), replace(own, role="base"), publish_record()]
+    others = [replace(other, board=f"v{number}") for number, other in enumerate(others)]
     verdict = read_verdict(run_of(tmp_path, [own]) / "verdicts.json")
-    planted, real = (note.text for note in loss_notes([cut, none], verdict))
-    assert planted.endswith("12 undetermined; the case plants a fault")
-    assert real.endswith("12 undetermined")
+    notes = loss_notes([cut, real, *others], verdict)
+    assert [(note.board, note.files, note.planted) for note in notes] == [
+        ("virtual-1", f"{FOLDER}/ledger.csv", True),
+        ("b2", f"{FOLDER}/ledger.csv", False),
+    ]
+    assert notes[0].text.startswith("virtual-1 (virtual) publish/")
+    assert ": 412 of 2000 " in notes[0].text
+    assert [note.text.endswith(" fault") for note in notes] == [True, False]
 
 
-def test_the_first_page_lists_the_cases_that_lost_messages(tmp_path: Path) -> None:
-    """A line a case, which leads to its test, where the ledger is attached."""
-    path = store_run(tmp_path, RUN_ID, [record()])
-    (path / FOLDER).mkdir(parents=True)
-    page = render_landing([shown(read_judged_run(path))], past=1, raw=())
+@pytest.mark.parametrize("fault", ["none", "cut"])
+def test_pages_list_the_cases_that_lost_messages(tmp_path: Path, fault: str) -> None:
+    """A line a case on screen, summary and first page, there with a link to its test; of losses that a case
+    makes on purpose there is a count alone, so that no first run that passes begins with them."""
+    own = record()
+    stored = store_run(tmp_path, RUN_ID, [replace(own, parameters={**own.parameters, "fault": fault})])
+    run, console = read_judged_run(stored), Console(width=300, record=True, file=io.StringIO())
+    render_screen(run.info, run.verdict, run.records, run_path="out/RUN", console=console)
+    (said,) = (line for line in console.export_text().splitlines() if "messages" in line)
+    page = render_landing([shown(run)], past=1, raw=())
+    headed = "## Lost messages" in render_markdown(run.info, run.verdict, run.records)
+    if fault == "cut":
+        assert "on purpose: 1 (hil ledger)" in said
+        assert "on purpose: 1</summary>" in page
+        assert (headed, "<h2>Lost messages</h2>" in page) == (False, False)
+        return
+    assert said.startswith("→ virtual-1 (virtual) publish/defaults: 412 of 2000 ")
+    assert f"({FOLDER}/ledger.csv)" in said
     listed = page.partition("<h2>Lost messages</h2>")[2].partition("</ul>")[0]
     assert 'href="tests/index.html#' in listed
-    assert "virtual-1 (virtual) publish/defaults: 412 of 2000 messages did not arrive" in listed
-
-
-def test_what_a_case_loses_on_purpose_is_folded(tmp_path: Path) -> None:
-    """Neither first page nor screen of a first run that passes begins with losses that it planted."""
-    own = record()
-    run = read_judged_run(
-        store_run(tmp_path, RUN_ID, [replace(own, parameters={**own.parameters, "fault": "cut"})])
-    )
-    page = render_landing([shown(run)], past=1, raw=())
-    assert "<h2>Lost messages</h2>" not in page
-    assert "<summary>Cases that lose messages on purpose: 1</summary>" in page
-    console = Console(width=300, record=True, file=io.StringIO())
-    render_screen(run.info, run.verdict, run.records, run_path="out/RUN", console=console)
-    assert [line for line in console.export_text().splitlines() if "messages" in line] == [
-        "→ Cases that lose messages on purpose: 1 (hil ledger)"
-    ]
+    assert ("412 of 2000" in listed, headed) == (True, True)
 
 
 def test_an_allure_result_tells_the_ledger_and_has_its_files(tmp_path: Path) -> None:
@@ -256,10 +210,7 @@ def test_an_allure_result_tells_the_ledger_and_has_its_files(tmp_path: Path) -> 
     path = run_of(tmp_path, boots)
     complete_results(read_judged_run(path))
     result = next(iter(results_of(path).values()))
-    assert (
-        "Loss ledger of virtual-1 (virtual): 1236 of 6000 messages of 3 boots did not arrive: "
-        in result["descriptionHtml"]
-    )
+    assert "1236 of 6000 messages of 3 boots" in result["descriptionHtml"]
     assert ", 36 undetermined." in result["descriptionHtml"]
     ledgers = [item["name"] for item in result["attachments"] if "ledger" in item["name"]]
     assert ledgers == ["loss ledger, boot 0, virtual (CSV)", "loss ledger, boot 1, virtual (CSV)"]
