@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import ssl
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from hil.network.certificates import Certificates, make_certificates
 from hil.network.name_server import PEER_NAME
 from hil.network.peers.companion import Observed, Place
 from hil.network.peers.gateway.companion import GatewayCompanion
-from hil.network.peers.gateway.plan import Topics
+from hil.network.peers.gateway.plan import RequesterPlan, Topics
 from hil.network.process import LocalSpawner, Spawner
 from tests.firmware.case_defaults import case_defaults
 from tests.lab import wait_for
@@ -104,6 +105,19 @@ def running_bench(folder: Path) -> Iterator[Bench]:
 def series(board: GatewayBoard) -> Series:
     device = {"phase1_connack_us": 11, "phase2_suback_us": 23}
     return Series(Case("http_gateway", {}), board.columns(), 0, "esp_timer", "f", "r", 1, device)
+
+
+def plan_of(port: int = 0, **changes: Any) -> RequesterPlan:
+    """A requester's plan of one request by one profile to a broker here; ``changes`` are its fields."""
+    own = {"profiles": ("tight",), "order": "together", "phases": (1,), "pause_ms": 0, "timeout_ms": 100}
+    last = {"qos": 0, "reconnect": "none"}
+    return RequesterPlan(LOOPBACK, port, "", TOPICS.root, **{**own, **last, **changes})
+
+
+def requester_argv(folder: Path) -> list[str]:
+    """Return the command of a requester with the plan, and to the lines, of ``folder``."""
+    module = "hil.network.peers.gateway.requester"
+    return [sys.executable, "-m", module, str(folder / "plan.json"), str(folder / "requester.jsonl")]
 
 
 def lines_of(folder: Path, name: str = "requester") -> list[dict[str, Any]]:

@@ -24,7 +24,16 @@ from hil.network.peers.gateway.joining import metadata_of, summarise
 from hil.network.peers.gateway.plan import RequesterPlan
 from tests.boards.rack_tools import running_rack
 from tests.lab import ROOT, make_lab, of_type
-from tests.network.gateway_rig import DEADLINE_S, LOOPBACK, TOPICS, Bench, lines_of, running_bench
+from tests.network.gateway_rig import (
+    DEADLINE_S,
+    LOOPBACK,
+    TOPICS,
+    Bench,
+    lines_of,
+    plan_of,
+    requester_argv,
+    running_bench,
+)
 from tests.network.mqtt_peer import PUBACK, SUBACK, Peer, publish_packet
 from tests.reports.rtt_files import read_rtt_csv
 
@@ -70,8 +79,12 @@ def test_the_server_echoes_keeps_alive_and_resumes(
 
 @pytest.mark.slow
 def test_a_case_is_joined_from_three_sides(bench: Bench, tmp_path: Path) -> None:
-    """Each request is a row with the requester's times, the board's parts and the server's own time."""
-    outcome, board = bench.measure(tmp_path / "case", http="https")
+    """Each request is a row with the requester's times, the board's parts and the server's own time.
+
+    rtt.csv and metadata.json have the study's published fields, and follow from the rows that are read back.
+    """
+    folder = tmp_path / "case"
+    outcome, board = bench.measure(folder, http="https")
     columns = outcome.series.columns
     assert columns["phase"] == (1, 1, 1, 2, 2)
     assert columns["read"] == (1, 2, 3, 1, 2)
@@ -95,18 +108,24 @@ def test_a_case_is_joined_from_three_sides(bench: Bench, tmp_path: Path) -> None
     assert (facts["suback_awaited"], facts["requests_count"], facts["late_answers_count"]) == (1, 5, 0)
     assert (facts["tls_connections_count"], facts["tls_resumed_count"]) == (2, 1)
     assert facts["agentoptions_phase2_suback_us"] == columns["suback_us"][3]
+    (run,) = folder.glob("run_*")
+    rows = read_rtt_csv(run / "rtt.csv")
+    assert [row.phase for row in rows] == ["phase1"] * 3 + ["phase2"] * 2
+    assert [(row.phase_read, row.iteration) for row in rows] == [(1, 1), (2, 2), (3, 3), (1, 4), (2, 5)]
+    assert [row.rtt_payload_ms for row in rows] == [us // 1000 for us in columns["payload_us"]]
+    metadata = json.loads((run / "metadata.json").read_text())
+    plan = RequesterPlan.read(folder / "requester-plan.json")
+    again = metadata_of(rows, plan, TOPICS.endpoint("agentoptions"), csv_path=f"{run.name}/rtt.csv")
+    assert {**again, "generatedAt": ""} == {**metadata, "generatedAt": ""}
+    assert metadata["phaseRttMs"]["phase2"]["receive"]["count"] == 2
 
 
 @pytest.mark.slow
 def test_suback_comes_before_the_first_request(tmp_path: Path) -> None:
     """Even a board that is ready is not asked before the broker has acknowledged the subscription."""
     with Peer.listen() as peer:
-        plan = RequesterPlan(
-            LOOPBACK, peer.port, "", TOPICS.root, ("tight",), "together", (1,), 0, 5000, 0, "none"
-        )
-        plan.write(tmp_path / "plan.json")
-        argv = [sys.executable, "-m", "hil.network.peers.gateway.requester", str(tmp_path / "plan.json")]
-        with subprocess.Popen([*argv, str(tmp_path / "requester.jsonl")], cwd=ROOT) as requester:
+        plan_of(peer.port, timeout_ms=5000).write(tmp_path / "plan.json")
+        with subprocess.Popen(requester_argv(tmp_path), cwd=ROOT) as requester:
             try:
                 connection = peer.accept()
                 connection.greet()
@@ -203,24 +222,6 @@ client = http.client.HTTPConnection(sys.argv[2], int(sys.argv[1]), timeout=5)
 client.request("GET", "/probe")
 assert client.getresponse().status == 200
 """
-
-
-@pytest.mark.slow
-def test_artefacts_are_the_studys(bench: Bench, tmp_path: Path) -> None:
-    """rtt.csv and metadata.json have the published fields, and follow from the rows that are read back."""
-    folder = tmp_path / "case"
-    outcome, _ = bench.measure(folder)
-    (run,) = folder.glob("run_*")
-    rows = read_rtt_csv(run / "rtt.csv")
-    assert [(row.phase, row.phase_read, row.iteration) for row in rows] == [
-        ("phase1", 1, 1), ("phase1", 2, 2), ("phase1", 3, 3), ("phase2", 1, 4), ("phase2", 2, 5)
-    ]  # fmt: skip
-    assert [row.rtt_payload_ms for row in rows] == [us // 1000 for us in outcome.series.columns["payload_us"]]
-    metadata = json.loads((run / "metadata.json").read_text())
-    plan = RequesterPlan.read(folder / "requester-plan.json")
-    again = metadata_of(rows, plan, TOPICS.endpoint("agentoptions"), csv_path=f"{run.name}/rtt.csv")
-    assert {**again, "generatedAt": ""} == {**metadata, "generatedAt": ""}
-    assert metadata["phaseRttMs"]["phase2"]["receive"]["count"] == 2
 
 
 def test_the_published_estimators() -> None:

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
+from hil.base.errors import ConfigError, FirmwareError, RigError
 from hil.network.broker import Broker
 from hil.network.name_server import PEER_NAME, NameServer
 from hil.network.peers.gateway.companion import GatewayCompanion
@@ -39,6 +39,8 @@ from tests.network.gateway_rig import (
     TOPICS,
     Bench,
     lines_of,
+    plan_of,
+    requester_argv,
     running_bench,
     series,
     wait_for_lines,
@@ -73,10 +75,29 @@ def test_a_late_answer_is_nobody_elses(bench: Bench, tmp_path: Path) -> None:
     assert (metadata["benchmark"]["readsOk"], metadata["benchmark"]["readsTimeout"]) == (3, 1)
 
 
-def test_an_answer_that_never_comes_is_a_row(bench: Bench, tmp_path: Path) -> None:
-    """A request without an answer ends with the timeout, as a row, and the case goes on."""
-    outcome, _ = bench.measure(tmp_path / "case", "silent", timeout_ms=150)
-    assert outcome.series.columns["outcome"] == (0, 1, 0, 0, 0)
+@pytest.mark.parametrize(
+    ("trouble", "changes", "outcome", "counted"),
+    [
+        ("silent", {"timeout_ms": 150}, Ending.TIMEOUT, {}),
+        ("twice", {"pause_ms": 50}, Ending.OK, {"duplicate_answers_count": 1}),
+        ("not-http", {}, Ending.NOT_HTTP, {"server_requests_count": 5}),
+    ],
+)
+def test_a_request_that_went_wrong_is_a_row(
+    bench: Bench,
+    tmp_path: Path,
+    trouble: str,
+    changes: dict[str, int],
+    outcome: Ending,
+    counted: dict[str, int],
+) -> None:
+    """Without an answer it ends with the timeout; a second copy is counted apart and answers nothing. A read
+    that failed is the board's, for the server was asked from here and is sound. The case goes on."""
+    found, _ = bench.measure(tmp_path / "case", trouble, **changes)
+    assert found.series.columns["outcome"] == (0, outcome, 0, 0, 0)
+    assert counted.items() <= found.environment.items()
+    if outcome is Ending.NOT_HTTP:
+        assert (tmp_path / "case" / "echo-check.log").read_text() == ""
 
 
 class Redirected(LocalSpawner):
@@ -96,14 +117,6 @@ def _garbage(connection: socket.socket) -> None:
     connection.sendall(bytes(range(256)))
 
 
-def test_a_read_that_failed_is_a_row_where_the_server_answers_its_host(bench: Bench, tmp_path: Path) -> None:
-    """Rule: a board that could not read counts, for the server was asked from here and is sound."""
-    outcome, _ = bench.measure(tmp_path / "case", "not-http")
-    assert outcome.series.columns["outcome"] == (0, Ending.NOT_HTTP, 0, 0, 0)
-    assert outcome.environment["server_requests_count"] == 5
-    assert (tmp_path / "case" / "echo-check.log").read_text() == ""
-
-
 @pytest.mark.parametrize(
     ("answer", "said"), [(_garbage, "BadStatusLine"), (lambda _: None, "Remote|Connection")]
 )
@@ -117,47 +130,32 @@ def test_a_server_that_fails_its_own_host_too_is_the_rigs(
             bench.measure(tmp_path / "case", "not-http", spawner)
 
 
-def test_an_answer_that_comes_twice_counts_once(bench: Bench, tmp_path: Path) -> None:
-    """The second copy is counted apart and answers nothing."""
-    outcome, _ = bench.measure(tmp_path / "case", "twice", pause_ms=50)
-    assert outcome.series.columns["outcome"] == (0, 0, 0, 0, 0)
-    assert outcome.environment["duplicate_answers_count"] == 1
-
-
-@pytest.mark.parametrize(
-    ("trouble", "sentence"),
-    [("wrong-id", "answers no request: '9-9-9'"), ("garbage", "is not an answer: '}{ no JSON'")],
-)
+@pytest.mark.parametrize(("trouble", "quoted"), [("wrong-id", "'9-9-9'"), ("garbage", "'}{ no JSON'")])
 def test_what_answers_nothing_is_the_firmwares(
-    bench: Bench, tmp_path: Path, trouble: str, sentence: str
+    bench: Bench, tmp_path: Path, trouble: str, quoted: str
 ) -> None:
     """An answer to nothing, or no answer at all, fails the case in time and is quoted."""
-    with pytest.raises(FirmwareError, match=sentence):
+    with pytest.raises(FirmwareError, match=quoted):
         bench.measure(tmp_path / "case", trouble, timeout_ms=200)
 
 
 def test_samples_that_contradict_the_answers_are_the_firmwares(bench: Bench, tmp_path: Path) -> None:
-    """A board whose samples and answers differ, or that lacks a sample, is not believed."""
+    """A board whose samples and answers differ, or that lacks a sample, is not believed. A requester that had
+    to come back in the middle does not change what the first connection of its phase took."""
     _, board = bench.measure(tmp_path / "case", reads=1, reads_after_reconnect=0)
     lines, right = lines_of(tmp_path / "case"), board.rows[0]
-    for rows, sentence in (
-        ([{**right, "http_us": 1}], "contradict each other: http_us"),
-        ([], "has no sample of it"),
-        ([right, {**right, "read": 2}], "never sent: phase 1, read 2"),
-    ):
-        board.rows = rows
-        with pytest.raises(FirmwareError, match=sentence):
-            join(series(board), lines, [])
-
-
-def test_the_first_connection_of_a_phase_is_the_one_that_counts(bench: Bench, tmp_path: Path) -> None:
-    """A requester that had to come back in the middle does not change what its first connection took."""
-    _, board = bench.measure(tmp_path / "case", reads=1, reads_after_reconnect=0)
-    lines = lines_of(tmp_path / "case")
     (first,) = (line for line in lines if line["event"] == "connected")
     later = {**first, "connect_us": first["connect_us"] + 9}
     (request,) = join(series(board), [*lines, later], [])
     assert request.row["connect_us"] == first["connect_us"]
+    for rows, sentence in (
+        ([{**right, "http_us": 1}], "contradict .*: http_us"),
+        ([], "no sample"),
+        ([right, {**right, "read": 2}], "phase 1, read 2"),
+    ):
+        board.rows = rows
+        with pytest.raises(FirmwareError, match=sentence):
+            join(series(board), lines, [])
 
 
 def test_a_requester_that_ended_early_gives_no_result(bench: Bench, tmp_path: Path) -> None:
@@ -166,7 +164,7 @@ def test_a_requester_that_ended_early_gives_no_result(bench: Bench, tmp_path: Pa
         with board:
             assert board.ended.wait(DEADLINE_S)
         companion._parameters = {**companion._parameters, "reads": 2}
-        with pytest.raises(RigError, match="ended after 1 of 2 requests"):
+        with pytest.raises(RigError, match="1 of 2 requests"):
             companion.finish(series(board))
 
 
@@ -190,7 +188,7 @@ def test_a_slow_server_is_not_the_firmwares_fault(
 ) -> None:
     """Where the host's own server takes long, the case says so instead of giving round trips."""
     monkeypatch.setattr("hil.network.peers.gateway.companion.SERVER_P95_MAX_US", 0)
-    with pytest.raises(RigError, match=r"echo server on this host was too slow to measure board b1"):
+    with pytest.raises(RigError, match=r"echo server .* too slow .* b1"):
         bench.measure(tmp_path / "case")
 
 
@@ -212,7 +210,7 @@ class Breaking:
 
 def test_a_thread_that_breaks_ends_all_of_them() -> None:
     """Whatever breaks one of several requesters is raised, not the wait of the others, and none goes on."""
-    plan = RequesterPlan("", 0, "", "", PROFILES, "together", (2,), 0, 100, 0, "none")
+    plan = plan_of(profiles=PROFILES, phases=(2,))
     requesters: Any = [Breaking(name, breaks=name == "tight") for name in PROFILES]
     with pytest.raises(ZeroDivisionError, match="1/1"):
         send_together(requesters, plan, 1, 2)
@@ -220,9 +218,8 @@ def test_a_thread_that_breaks_ends_all_of_them() -> None:
 
 def test_a_broker_that_refuses_is_not_asked_again() -> None:
     """A refusal is no lost link: the first attempt is the last one."""
-    plan = RequesterPlan("", 0, "", "", ("tight",), "together", (1,), 0, 100, 0, "none")
     nowhere: Any = None
-    requester = Requester(plan, "tight", [], nowhere, itertools.count())
+    requester = Requester(plan_of(), "tight", [], nowhere, itertools.count())
     attempts: Any = iter([BrokerRefusedError("not you"), AssertionError("asked again")])
     requester.connection.open = lambda: raise_next(attempts)  # type: ignore[method-assign]
     with pytest.raises(RequesterError, match="not you"):
@@ -235,74 +232,43 @@ def raise_next(errors: Iterator[Exception]) -> NoReturn:
 
 def test_a_board_that_is_never_ready_is_given_up(bench: Bench, tmp_path: Path) -> None:
     """The requester ends by itself, and its last line says what it waited for and whose fault it is."""
-    plan = RequesterPlan(
-        LOOPBACK,
-        bench.broker.ports.tcp,
-        "",
-        TOPICS.root,
-        ("tight",),
-        "together",
-        (1,),
-        0,
-        100,
-        0,
-        "none",
-        300,
-    )
+    plan = plan_of(bench.broker.ports.tcp, ready_timeout_ms=300)
     plan.write(tmp_path / "plan.json")
     assert RequesterPlan.read(tmp_path / "plan.json") == plan
-    argv = [sys.executable, "-m", "hil.network.peers.gateway.requester", tmp_path / "plan.json"]
-    argv.append(tmp_path / "requester.jsonl")
     server = (LOOPBACK, 1)  # nobody asks it
     board = GatewayBoard((LOOPBACK, bench.broker.ports.tcp), TOPICS, server, trouble="never-ready")
     with board:
-        done = subprocess.run(argv, cwd=CHECKOUT, timeout=DEADLINE_S, check=False)
+        done = subprocess.run(requester_argv(tmp_path), cwd=CHECKOUT, timeout=DEADLINE_S, check=False)
     assert done.returncode == 3
     last = lines_of(tmp_path)[-1]
     assert (last["event"], last["owner"]) == ("error", "firmware")
     assert "hil/020000000001/gateway/ready" in last["sentence"]
 
 
-def killed(bench: Bench, folder: Path, victim: str) -> HilError:
-    """Kill a program in the middle of a case; return what the companion says."""
+@pytest.mark.parametrize("said", [r"stood still for 1\.\d s", "^The {} .*killed by signal 9"])
+@pytest.mark.parametrize(("victim", "name"), [("requester", "requester"), ("server", "echo server")])
+def test_a_program_that_is_held_up_or_killed_is_the_rigs(
+    bench: Bench, tmp_path: Path, victim: str, name: str, said: str
+) -> None:
+    """Stopped for a second and let go on: requests are late, and no gateway is called slow for it. One that
+    dies in the middle of a case is named, with the signal."""
+    folder = tmp_path / "case"
     with bench.companion(folder, pause_ms=300) as (companion, board):
         with board:
             wait_for_lines(folder, "request")
             program = companion._requester if victim == "requester" else companion._server
             assert program is not None
-            program._process.kill()
-            program._process.wait(DEADLINE_S)
-        with pytest.raises(HilError) as caught:
             companion.check()
-        return caught.value
-
-
-@pytest.mark.parametrize("victim", ["requester", "server"])
-def test_a_program_that_stands_still_is_the_rigs(bench: Bench, tmp_path: Path, victim: str) -> None:
-    """Stopped for a second and let go on: requests are late, and no gateway is called slow for it."""
-    folder = tmp_path / "case"
-    with bench.companion(folder, pause_ms=300) as (companion, board), board:
-        wait_for_lines(folder, "request")
-        program = companion._requester if victim == "requester" else companion._server
-        assert program is not None
-        companion.check()
-        program._process.send_signal(signal.SIGSTOP)
-        time.sleep(1.3)
-        program._process.send_signal(signal.SIGCONT)
-        wait_for(lambda: bool(program.lines.of("paused")), lambda: "it did not notice")
-        with pytest.raises(RigError, match=r"stood still for 1\.\d s meanwhile"):
+            if "killed" in said:
+                program._process.kill()
+                program._process.wait(DEADLINE_S)
+            else:
+                program._process.send_signal(signal.SIGSTOP)
+                time.sleep(1.3)
+                program._process.send_signal(signal.SIGCONT)
+                wait_for(lambda: bool(program.lines.of("paused")), lambda: "it did not notice")
+        with pytest.raises(RigError, match=said.format(name)):
             companion.check()
-
-
-@pytest.mark.parametrize(
-    ("victim", "name"), [("requester", "The requester"), ("server", "The echo server on 127.0.0.1")]
-)
-def test_a_killed_program_is_the_rigs(bench: Bench, tmp_path: Path, victim: str, name: str) -> None:
-    """A requester or a server that dies is named, with the signal."""
-    error = killed(bench, tmp_path / "case", victim)
-    assert isinstance(error, RigError)
-    assert error.sentence.startswith(name)
-    assert "killed by signal 9" in error.sentence
 
 
 def test_a_broker_that_restarts_costs_a_request(bench: Bench, tmp_path: Path) -> None:
@@ -331,17 +297,13 @@ def test_a_dead_broker_is_the_rigs(bench: Bench, tmp_path: Path, monkeypatch: py
     """Without a broker the requester gives up in time and says what it could not reach."""
     own = replace(bench, broker=start_broker(bench, tmp_path))
     own.broker.stop()
-    plan = RequesterPlan(
-        LOOPBACK, own.broker.ports.tcp, "", TOPICS.root, ("tight",), "together", (1,), 0, 100, 0, "none"
-    )
     monkeypatch.setattr("hil.network.peers.gateway.reading.REOPEN_TIMEOUT_S", 0.3)
+    port = own.broker.ports.tcp
     with (
-        pytest.raises(
-            RequesterError, match=r"no connection to the broker at 127.0.0.1:\d+: .*refused"
-        ) as caught,
+        pytest.raises(RequesterError, match=rf"127.0.0.1:{port}: .*refused") as caught,
         LineWriter(tmp_path / "lines.jsonl") as lines,
     ):
-        run(plan, [], lines)
+        run(plan_of(port), [], lines)
     assert caught.value.owner == "rig"
 
 
@@ -363,18 +325,17 @@ def test_a_refused_login_is_the_rigs(bench: Bench, tmp_path: Path) -> None:
     credentials = tmp_path / "credentials"
     credentials.write_text("hil-board\nwrong\n")
     replace(plan, credentials_file=str(credentials)).write(tmp_path / "plan.json")
-    argv = [sys.executable, "-m", "hil.network.peers.gateway.requester", tmp_path / "plan.json"]
-    argv.append(tmp_path / "requester.jsonl")
+    argv = requester_argv(tmp_path)
     assert subprocess.run(argv, cwd=CHECKOUT, timeout=DEADLINE_S, check=False).returncode == 3
     last = lines_of(tmp_path)[-1]
-    assert (last["owner"], "refused the connection: Not authorized" in last["sentence"]) == ("rig", True)
+    assert (last["owner"], "Not authorized" in last["sentence"]) == ("rig", True)
     assert not credentials.exists()
 
 
 def test_a_board_without_mac_is_the_configurations(bench: Bench, tmp_path: Path) -> None:
     """The topics need the board's address; the error names the rack file's line."""
     place = replace(bench.place(tmp_path / "case"), board=replace(BOARD, mac=""))
-    with pytest.raises(ConfigError, match=r"rack\.yaml:7: board 'b1' has no 'mac'"):
+    with pytest.raises(ConfigError, match=r"rack\.yaml:7: .*'mac'"):
         GatewayCompanion(place).start()
 
 
@@ -389,4 +350,4 @@ def test_a_taken_port_is_named(bench: Bench, tmp_path: Path) -> None:
             argv, cwd=CHECKOUT, capture_output=True, text=True, timeout=DEADLINE_S, check=False
         )
     assert done.returncode == 3
-    assert f"Address already in use: port {port}" in done.stderr
+    assert f"in use: port {port}" in done.stderr
