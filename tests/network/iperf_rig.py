@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -81,31 +81,33 @@ class IperfLab:
     def board_said(self) -> str:
         return (self.folder / f"{self.cases:02}-board.txt").read_text()
 
-    def measure_client(self, place: Place, *options: str, device: dict[str, int] | None = None) -> Observed:
-        """Measure a case with the board as the client, whose command line ends in ``options``."""
+    @contextlib.contextmanager
+    def attended(self, place: Place) -> Iterator[tuple[IperfCompanion, Mapping[str, str | int]]]:
+        """A companion at work, and what it tells the board."""
         companion = IperfCompanion(place)
         try:
-            told = companion.start()
+            yield companion, companion.start()
+        finally:
+            companion.stop()
+
+    def measure_client(self, place: Place, *options: str, device: dict[str, int] | None = None) -> Observed:
+        """Measure a case with the board as the client, whose command line ends in ``options``."""
+        with self.attended(place) as (companion, told):
             assert told["peer_host"] == self.rack.host_address
             self.board_client(int(told["peer_port"]), *options)
             return companion.finish(series_of(place.case, device))
-        finally:
-            companion.stop()
 
     def measure_server(
         self, place: Place, *options: str, columns: dict[str, tuple[int, ...]] | None = None
     ) -> Observed:
         """Measure a case with the board as the server."""
-        companion = IperfCompanion(place)
-        try:
-            assert companion.start() == {}
+        with self.attended(place) as (companion, told):
+            assert told == {}
             server = self.board_server(*options)
             for _ in range(2):  # the board says so until somebody has come
                 companion.note(ready(BOARD_PORT))
             server.wait(20)
             return companion.finish(series_of(place.case, None, columns))
-        finally:
-            companion.stop()
 
 
 def ready(port: int | str) -> Note:
