@@ -67,12 +67,10 @@ def test_every_message_is_seen_at_every_point(lab: PeersLab) -> None:
     assert set(columns["arrivals"]) == {1}
     assert list(columns["arrived_us"]) == sorted(columns["arrived_us"])
     assert min(columns["arrived_us"]) > 0
-    assert (facts["ap_dropped_count"], facts["broker_dropped_count"], facts["broker_dropped_messages"]) == (
-        0,
-    ) * 3
+    none = ("ap_dropped_count", "broker_dropped_count", "broker_dropped_messages", "ap_retransmission_count")
+    assert [facts[name] for name in none] == [0] * 4
     assert facts["subscriber"] == "host: paho-mqtt 2.2.0, TCP_NODELAY"
-    assert facts["impaired"] == "none beyond the rack's own air"
-    assert facts["ap_retransmission_count"] == 0
+    assert str(facts["impaired"]).startswith("none ")
     assert facts["broker_out_publishes_count"] == 30
     assert len(ledger_of(place)) == 30
     kept = {path.name for path in place.folder.iterdir()}
@@ -138,24 +136,15 @@ def test_a_rack_without_an_access_point_interface_says_unknown(lab: PeersLab) ->
 
 def test_an_echo_is_counted_and_its_connection_cut(lab: PeersLab) -> None:
     """The peer sends everything back; the board's connection is cut so often, and it comes back."""
-    outcome, place = lab.measure(
-        "echo",
-        count=300,
-        interval_us=10_000,
-        cut_every_ms=1_000,
-        air="lab",
-        loss_up_ppm=10_000,
-        clean_session=0,
-    )
+    case = {"count": 300, "interval_us": 10_000, "cut_every_ms": 1_000, "clean_session": 0}
+    outcome, place = lab.measure("echo", air="lab", loss_up_ppm=10_000, **case)
     facts = outcome.environment
     assert int(facts["cuts_count"] or 0) >= 1
     log = (place.folder / "mosquitto.log").read_text()
     assert log.count(" as board (") >= 2  # not by the rows: all may have been planned before it is back
     assert set(outcome.series.columns["outcome"]) == {OK}
     assert int(facts["echoed_count"] or 0) >= 300
-    assert str(facts["impaired"]).startswith(
-        "both directions as the air lab, uplink 1 % independent loss, at"
-    )
+    assert "air lab, uplink 1 %" in str(facts["impaired"])
     assert facts["air_profile"] == "lab"
     assert "owner" not in outcome.series.columns
     assert "echo.jsonl" in {path.name for path in place.folder.iterdir()}
@@ -210,26 +199,19 @@ def test_a_fault_silences_and_is_undone(going: tuple[FaultTargets, Path], kind: 
     await_more(arrivals)
 
 
-def test_a_cut_makes_the_board_connect_again(going: tuple[FaultTargets, Path]) -> None:
-    """The board's connection breaks, the subscriber's does not."""
+@pytest.mark.parametrize(("kind", "logged"), [("cut", " as board "), ("flood", "'hil/flood'")])
+def test_a_fault_that_silences_nobody_is_in_the_brokers_log(
+    going: tuple[FaultTargets, Path], kind: str, logged: str
+) -> None:
+    """The board's connection breaks, the subscriber's does not, and it comes back; a flood is of a client of
+    its own. Messages go on."""
     parts, arrivals = going
     log = parts.broker.log_path
     await_more(arrivals)
-    before = log.read_text().count(" as board ")
-    with switch_of("cut", parts)(threading.Event()) as made:
+    before = log.read_text().count(logged)
+    with switch_of(kind, parts)(threading.Event()) as made:
         assert made
-    wait_for(lambda: log.read_text().count(" as board ") > before, lambda: "it does not come back", SOON_S)
-    await_more(arrivals)
-
-
-def test_a_flood_is_another_clients(going: tuple[FaultTargets, Path]) -> None:
-    """The broker is flooded by a client of its own, which is gone afterwards."""
-    parts, arrivals = going
-    await_more(arrivals)
-    with switch_of("flood", parts)(threading.Event()) as made:
-        assert made
-        log = parts.broker.log_path
-        wait_for(lambda: "'hil/flood'" in log.read_text(), lambda: "no flood", SOON_S)
+        wait_for(lambda: log.read_text().count(logged) > before, lambda: f"no{logged}", SOON_S)
     await_more(arrivals)
 
 

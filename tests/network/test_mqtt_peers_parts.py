@@ -74,14 +74,13 @@ def test_what_a_case_does_not_ask_for_stays_the_airs() -> None:
 def test_the_record_says_which_hops_are_impaired() -> None:
     """The sentence names each direction, what is done to it, and where."""
     wish = AirChange("lab", loss_up_ppm=20_000, loss_down_ppm=5_000, rate_up_kbit=1000)
-    assert description_of(wish, load_profile("lab"), AirControl.where) == (
-        "both directions as the air lab, uplink 1000 kbit/s and 2 % independent loss, "
-        "downlink 0.5 % independent loss, at the virtual air: outside the device's host and the broker's"
-    )
-    bursts = replace(wish, profile="rack", bursts=True, delay_us=1500)
-    assert description_of(bursts, None, AirControl.where).startswith(
-        "both directions 1.5 ms delay without jitter, uplink 1000 kbit/s and 2 % loss in bursts of 5 frames"
-    )
+    said = description_of(wish, load_profile("lab"), AirControl.where)
+    for part in ("both directions as the air lab", "uplink 1000 kbit/s and 2 %", "downlink 0.5 %"):
+        assert part in said
+    assert said.endswith(AirControl.where)
+    bursts = description_of(replace(wish, profile="rack", bursts=True, delay_us=1500), None, "here")
+    assert bursts.startswith("both directions 1.5 ms delay")
+    assert "2 % loss in bursts of 5" in bursts
 
 
 def test_a_case_chooses_its_brokers_options() -> None:
@@ -107,18 +106,12 @@ def test_a_cut_has_no_length() -> None:
 class Switch:
     """A fault that notes whether it is in force."""
 
-    def __init__(self, error: Exception | None = None) -> None:
+    def __init__(self) -> None:
         self.made = 0
         self.undone = 0
-        self._error = error
-
-    def __call__(self, stopping: threading.Event) -> AbstractContextManager[bool]:
-        return self._switch(stopping)
 
     @contextmanager
-    def _switch(self, _stopping: threading.Event) -> Iterator[bool]:
-        if self._error:
-            raise self._error
+    def __call__(self, _stopping: threading.Event) -> Iterator[bool]:
         self.made += 1
         try:
             yield True
@@ -126,18 +119,14 @@ class Switch:
             self.undone += 1
 
 
-def test_a_fault_waits_for_the_first_message() -> None:
-    """Before the case has begun nothing is disturbed, and stop() does not wait for it to begin."""
+def test_a_fault_that_goes_on_is_undone_at_the_end() -> None:
+    """Before the case has begun nothing is disturbed, nor waited for. finish() ends a long fault at once and
+    says when it was; a second stop does nothing."""
     switch = Switch()
     faults = FaultSchedule(ONCE, switch, lambda: False)
     faults.start()
     assert faults.finish() == ()
     assert (switch.made, switch.undone) == (0, 0)
-
-
-def test_a_fault_that_goes_on_is_undone_at_the_end() -> None:
-    """finish() ends a long fault at once and says when it was; a second stop does nothing."""
-    switch = Switch()
     faults = FaultSchedule(ONCE, switch, lambda: True)
     faults.start()
     wait_for(lambda: switch.made == 1, lambda: "the fault was not made")
@@ -175,13 +164,16 @@ def test_faults_repeat_until_the_end() -> None:
 
 def test_a_fault_that_cannot_be_made_is_an_error() -> None:
     """check() and finish() raise what the thread met, whatever it was."""
-    faults = FaultSchedule(ONCE, Switch(ValueError("no such thing")), lambda: True)
+
+    def broken(_stopping: threading.Event) -> AbstractContextManager[bool]:
+        raise ValueError("no such thing")
+
+    faults = FaultSchedule(ONCE, broken, lambda: True)
     faults.start()
     wait_for(lambda: faults._error is not None, lambda: "no error")
-    with pytest.raises(RigError, match="making the fault stall: ValueError"):
-        faults.check()
-    with pytest.raises(RigError, match="no such thing"):
-        faults.finish()
+    for look in (faults.check, faults.finish):
+        with pytest.raises(RigError, match=r"stall: ValueError.*no such thing"):
+            look()
     faults.stop()
 
 
@@ -198,7 +190,7 @@ def test_a_fault_that_is_not_undone_is_an_error(monkeypatch: pytest.MonkeyPatch)
     faults = FaultSchedule(ONCE, hangs, lambda: True)
     faults.start()
     try:
-        with pytest.raises(RigError, match="the fault stall was not removed"):
+        with pytest.raises(RigError, match="stall was not removed"):
             faults.finish()
     finally:
         let_go.set()
@@ -208,7 +200,9 @@ def test_a_fault_that_is_not_undone_is_an_error(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_rates_tell_asked_offered_and_done_apart() -> None:
-    """A board that keeps to its plan is on its rate, whatever the latency; one that skips rows is off."""
+    """A board that keeps to its plan is on its rate, whatever the latency; one that skips rows is off.
+    Intervals at random miss their mean, which is no fault of the board's; a periodic plan must not. Where
+    nothing was acknowledged there is no rate to be on."""
     planned = tuple(range(0, 1_000_000, 20_000))
     steady = series(planned, tuple(time + 300_000 for time in planned))
     facts = rates_facts(steady, settings(schedule="periodic"))
@@ -218,14 +212,12 @@ def test_rates_tell_asked_offered_and_done_apart() -> None:
     facts = rates_facts(series(planned, done, outcome), settings(schedule="periodic"))
     assert (facts["offered_mps"], facts["rate_off"]) == (25, True)
     assert facts["achieved_mps"] == pytest.approx(25, rel=0.03)
-
-
-def test_a_random_plan_is_asked_for_what_it_drew() -> None:
-    """Intervals at random miss their mean; that is no fault of the board's. A periodic plan must not."""
-    planned = tuple(range(0, 1_000_000, 21_000))
-    facts = rates_facts(series(planned, planned), settings(schedule="random"))
-    assert (facts["requested_mps"], facts["rate_off"]) == (50, False)
-    assert rates_facts(series(planned, planned), settings(schedule="periodic"))["rate_off"]
+    drawn = tuple(range(0, 1_000_000, 21_000))
+    for schedule, off in (("random", False), ("periodic", True)):
+        facts = rates_facts(series(drawn, drawn), settings(schedule=schedule))
+        assert (facts["requested_mps"], facts["rate_off"]) == (50, off)
+    facts = rates_facts(series((0, 20_000), (0, 0), (1, 1)), settings(schedule="periodic"))
+    assert (facts["offered_mps"], facts["achieved_mps"], facts["rate_off"]) == (50, None, True)
 
 
 @pytest.mark.parametrize("schedule", ["periodic", "random"])
@@ -235,12 +227,6 @@ def test_a_pause_between_bursts_is_no_part_of_a_rate(schedule: str) -> None:
     planned = tuple(start + time for start in (0, 4_000_000, 8_000_000) for time in burst)
     facts = rates_facts(series(planned, tuple(time + 5_000 for time in planned)), settings(schedule=schedule))
     assert (facts["offered_mps"], facts["achieved_mps"], facts["rate_off"]) == (50, 50, False)
-
-
-def test_nothing_done_is_no_rate() -> None:
-    """Where nothing was acknowledged there is no rate to be on."""
-    facts = rates_facts(series((0, 20_000), (0, 0), (1, 1)), settings(schedule="periodic"))
-    assert (facts["offered_mps"], facts["achieved_mps"], facts["rate_off"]) == (50, None, True)
 
 
 def test_recovery_counts_from_the_end_of_the_fault() -> None:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,12 +23,11 @@ from hil.network.peers.mqtt import peer as peer_module
 from hil.network.peers.mqtt.board_air import BoardAir
 from hil.network.peers.mqtt.delivery import DeliveryCompanion
 from hil.network.peers.mqtt.dissecting import Captures
-from hil.network.peers.mqtt.echoing import EchoCompanion
 from hil.network.peers.mqtt.peer_program import PeerProgram
 from hil.virtual.air.profile import load_profile
 from hil.virtual.virtual_rack import profile_in_force
 from tests.lab import Process, all_processes, wait_for
-from tests.network.mqtt_peers_rig import PeersLab, await_end, peers_lab, series_of
+from tests.network.mqtt_peers_rig import COMPANIONS, PeersLab, await_end, peers_lab, series_of
 
 pytestmark = pytest.mark.slow
 
@@ -52,64 +52,54 @@ def check_nothing_is_left(lab: PeersLab, place: Place) -> None:
     assert profile_in_force(lab.rack, PERFECT)
 
 
-def kill(place: Place, word: str) -> None:
-    """Kill the program of a case whose command line holds a word."""
-    (found,) = [process for process in processes_of(place) if word in process.name]
-    os.kill(found.pid, signal.SIGKILL)
-    wait_for(lambda: not found.alive(), lambda: f"{found} lives", 10)
+def check_refused(lab: PeersLab, place: Place, error: type[HilError], said: str) -> None:
+    """start() raises; stop() is harmless, before as after, and nothing is left."""
+    COMPANIONS[place.case.bench](place).stop()
+    companion = COMPANIONS[place.case.bench](place)
+    with pytest.raises(error, match=said):
+        companion.start()
+    companion.stop()
+    companion.stop()
+    check_nothing_is_left(lab, place)
 
 
 # ---- a part dies ----
 
 
 @pytest.mark.parametrize(
-    ("word", "sentence"),
+    ("word", "number", "said"),
     [
-        ("hil.network.peers.mqtt.subscriber", r"The host's subscriber \(pid \d+\) was killed by signal 9"),
-        ("mosquitto.conf", r"The MQTT broker \(mosquitto, pid \d+, 10\.77\.0\.1\) was killed by signal 9"),
-        ("access-point.pcapng", r"The capture \(dumpcap, pid \d+\) was killed by signal 9 too early"),
+        ("mqtt.subscriber", signal.SIGKILL, r"subscriber \(pid \d+\) was killed by signal 9"),
+        (
+            "mosquitto.conf",
+            signal.SIGKILL,
+            r"broker \(mosquitto, pid \d+, 10\.77\.0\.1\) was killed by signal 9",
+        ),
+        ("access-point.pcapng", signal.SIGKILL, r"capture \(dumpcap, pid \d+\) was killed by signal 9"),
+        ("mqtt.subscriber", signal.SIGSTOP, r"subscriber stood still for 1\.\d s"),
+        ("mosquitto.conf", signal.SIGSTOP, r"broker stood still for 1\.\d s"),
     ],
 )
-def test_a_part_that_dies_is_named(lab: PeersLab, word: str, sentence: str) -> None:
-    """check() names what died, so the case need not wait for its deadline; finish() does not pass it over."""
+def test_a_part_that_dies_or_stands_still_is_named(
+    lab: PeersLab, word: str, number: signal.Signals, said: str
+) -> None:
+    """check() names what died, so the case need not wait for its deadline, or made every message late, which
+    looks as if the firmware did; finish() does not pass it over."""
     place = lab.place("delivery", **AIR)
-    companion = DeliveryCompanion(place)
-    try:
-        companion.start()
+    with lab.attended(place) as (companion, _):
         companion.check()
-        kill(place, word)
-        with pytest.raises(RigError, match=sentence):
-            companion.check()
+        (found,) = [process for process in processes_of(place) if word in process.name]
+        os.kill(found.pid, number)
+        if number == signal.SIGKILL:
+            wait_for(lambda: not found.alive(), lambda: f"{found} lives", 10)
+        else:
+            time.sleep(1.3)
+            os.kill(found.pid, signal.SIGCONT)
         columns = dict.fromkeys(("planned_us", "sent_us", "done_us", "connection", "tcp"), (1,))
         rows = Series(place.case, {**columns, "outcome": (0,)}, 0, "c", "f", "r", 1, {"message_run": 1})
-        with pytest.raises(RigError, match=sentence):
-            companion.finish(rows)
-    finally:
-        companion.stop()
-    check_nothing_is_left(lab, place)
-
-
-@pytest.mark.parametrize(
-    ("word", "sentence"),
-    [
-        ("hil.network.peers.mqtt.subscriber", r"The host's subscriber stood still for 1\.\d s meanwhile"),
-        ("mosquitto.conf", r"The case's MQTT broker stood still for 1\.\d s meanwhile"),
-    ],
-)
-def test_a_part_that_stands_still_is_named(lab: PeersLab, word: str, sentence: str) -> None:
-    """It makes every message late, and looks as if the firmware did."""
-    place = lab.place("delivery", **AIR)
-    companion = DeliveryCompanion(place)
-    try:
-        companion.start()
-        (found,) = [process for process in processes_of(place) if word in process.name]
-        os.kill(found.pid, signal.SIGSTOP)
-        time.sleep(1.3)
-        os.kill(found.pid, signal.SIGCONT)
-        with pytest.raises(RigError, match=sentence):
-            companion.check()
-    finally:
-        companion.stop()
+        for look in (companion.check, lambda: companion.finish(rows)):
+            with pytest.raises(RigError, match=said):
+                look()
     check_nothing_is_left(lab, place)
 
 
@@ -121,12 +111,7 @@ def test_a_missing_tshark_is_found_before_the_measurement(
     monkeypatch.setattr(
         shutil, "which", lambda name, **more: None if name == "tshark" else which(name, **more)
     )
-    place = lab.place("echo")
-    companion = EchoCompanion(place)
-    with pytest.raises(RigError, match=r"tshark is not installed\..*apt-get install tshark"):
-        companion.start()
-    companion.stop()
-    check_nothing_is_left(lab, place)
+    check_refused(lab, lab.place("echo"), RigError, "apt-get install tshark")
 
 
 # ---- stop() at any point ----
@@ -152,19 +137,7 @@ def test_a_start_that_fails_anywhere_leaves_nothing(
 
     monkeypatch.setattr(owner, method, fails)
     place = lab.place("delivery", transport="tls", fault="blackout", **AIR)
-    companion = DeliveryCompanion(place)
-    with pytest.raises(RigError, match=f"{method} failed"):
-        companion.start()
-    companion.stop()
-    companion.stop()
-    check_nothing_is_left(lab, place)
-
-
-def test_a_companion_that_was_never_started_can_be_stopped(lab: PeersLab) -> None:
-    """stop() comes also where start() raised at once."""
-    place = lab.place("echo")
-    EchoCompanion(place).stop()
-    check_nothing_is_left(lab, place)
+    check_refused(lab, place, RigError, f"{method} failed")
 
 
 def test_an_interrupted_run_stops_from_another_thread(lab: PeersLab) -> None:
@@ -195,45 +168,33 @@ def test_an_interrupted_run_stops_from_another_thread(lab: PeersLab) -> None:
 def test_a_failed_case_keeps_its_captures(lab: PeersLab) -> None:
     """What a person wants to look at stays where the case failed, also where nobody asked for captures."""
     place = lab.place("delivery")
-    companion = DeliveryCompanion(place)
-    try:
-        companion.start()
-    finally:
-        companion.stop()
-    assert {"access-point.pcapng", "broker.pcapng", "mosquitto.log"} <= {
-        p.name for p in place.folder.iterdir()
-    }
+    with lab.attended(place):
+        pass
+    kept = {path.name for path in place.folder.iterdir()}
+    assert {"access-point.pcapng", "broker.pcapng", "mosquitto.log"} <= kept
 
 
 # ---- what a rack cannot do ----
 
 
+REAL: dict[str, Any] = {"air": None}
+NO_INTERFACE = {"access_point_interface": ""}
+IS_REAL = r"/.*board b1: .*real.*virtual rack"
+
+
 @pytest.mark.parametrize(
-    ("bench", "changes"),
+    ("bench", "changes", "rack", "said"),
     [
-        ("delivery", {"fault": "blackout"}),
-        ("delivery", {"air": "crowded"}),
-        ("echo", {"loss_down_ppm": 1000}),
-        ("echo", {"delay_us": 0}),
+        ("delivery", {"fault": "blackout"}, REAL, IS_REAL),
+        ("delivery", {"air": "crowded"}, REAL, IS_REAL),
+        ("echo", {"loss_down_ppm": 1000}, REAL, IS_REAL),
+        ("echo", {"delay_us": 0}, REAL, IS_REAL),
+        ("delivery", {"fault": "wire"}, NO_INTERFACE, r".*capture: \{access_point: IFACE\}.*fault!=wire"),
     ],
 )
-def test_a_real_access_point_is_not_the_racks_to_change(
-    lab: PeersLab, bench: str, changes: dict[str, str | int]
+def test_what_a_rack_cannot_do_is_an_error_in_the_selection(
+    lab: PeersLab, bench: str, changes: dict[str, str | int], rack: dict[str, Any], said: str
 ) -> None:
-    """A case that needs another air than a real one is an error in the selection, with a way out."""
-    place = replace(lab.place(bench, **changes), air=None)
-    companion = (DeliveryCompanion if bench == "delivery" else EchoCompanion)(place)
-    with pytest.raises(ConfigError, match=f"{bench}/.*board b1: the access point is real.*virtual rack"):
-        companion.start()
-    companion.stop()
-    check_nothing_is_left(lab, place)
-
-
-def test_a_wire_needs_an_interface_to_cut(lab: PeersLab) -> None:
-    """Without an interface between access point and broker no packet can be dropped there."""
-    place = replace(lab.place("delivery", fault="wire"), access_point_interface="")
-    companion = DeliveryCompanion(place)
-    with pytest.raises(ConfigError, match=r"capture: \{access_point: IFACE\}.*fault!=wire"):
-        companion.start()
-    companion.stop()
-    check_nothing_is_left(lab, place)
+    """A real access point is not the rack's to change, and without an interface between access point and
+    broker no packet can be dropped there: the sentence has a way out."""
+    check_refused(lab, replace(lab.place(bench, **changes), **rack), ConfigError, bench + said)
