@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import re
 import shutil
 import signal
 import socket
@@ -19,8 +21,9 @@ import pytest
 from hil.base.errors import ConfigError, RigError
 from hil.boards.rack.access_point import AccessPoint
 from hil.network.access_point import VirtualAccessPoint, external_access_point
-from hil.network.broker import Broker, BrokerPorts
+from hil.network.broker import Broker, BrokerPorts, SlowDisk
 from hil.network.broker_config import BrokerOptions, make_login
+from hil.network.broker_watch import pid_file
 from hil.network.certificates import Certificates, make_certificates
 from hil.network.name_server import NameServer
 from hil.network.process import LocalSpawner, end_process
@@ -58,74 +61,50 @@ def run(argv: Sequence[str]) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("listener", LISTENERS)
-def test_each_listener_takes_a_publish(listener: str, broker: Broker, certificates: Certificates) -> None:
-    """A client with the right certificates or password publishes over plain, TLS, mutual TLS and password."""
-    assert run(publish_argv(broker, certificates, listener)) == 0
-
-
-@pytest.mark.slow
-def test_a_board_publishes_through_the_air(tmp_path: Path, certificates: Certificates) -> None:
-    """Inside a virtual rack the broker has the usual ports, and a board reaches all four through the air."""
+def test_boards_publish_through_the_air_to_either_of_two_brokers(
+    tmp_path: Path, certificates: Certificates
+) -> None:
+    """Inside a virtual rack the broker has the usual ports, and a board reaches all four through the air. A
+    second run's broker in a rack that is up takes other ports; asked for a taken one, it says where."""
     rack = start_rack(tmp_path / "rack")
     try:
-        broker = Broker.start(rack, rack.host_address, tmp_path / "broker", certificates)
-        assert broker.ports == BrokerPorts(tcp=1883, tls=8883, mtls=8884, password=1884)
-        for listener in LISTENERS:
+        first = Broker.start(rack, rack.host_address, tmp_path / "first", certificates)
+        assert first.ports == BrokerPorts(tcp=1883, tls=8883, mtls=8884, password=1884)
+        second = Broker.start(rack, rack.host_address, tmp_path / "second", certificates)
+        assert not set(vars(first.ports).values()) & set(vars(second.ports).values())
+        assert first.environment()["config_sha256"] == second.environment()["config_sha256"]
+        for broker, listener in itertools.product((first, second), LISTENERS):
             argv = publish_argv(broker, certificates, listener)
             client = rack.spawn(argv, netns="b1", log_path=tmp_path / "client.log")
             assert client.wait(TIMEOUT_S) == 0, (tmp_path / "client.log").read_text()
         assert rack.air.statistics()["b1"]["uplink"]["delivered_bytes"] != 0
-        broker.stop()
-        assert not broker.alive()
-    finally:
-        rack.stop()
-
-
-@pytest.mark.slow
-def test_two_brokers_live_in_one_rack(tmp_path: Path, certificates: Certificates) -> None:
-    """A second run's broker in a rack that is up takes other ports; asked for a taken one, it says where."""
-    rack = start_rack(tmp_path / "rack")
-    try:
-        first = Broker.start(rack, rack.host_address, tmp_path / "first", certificates)
-        second = Broker.start(rack, rack.host_address, tmp_path / "second", certificates)
-        assert not set(vars(first.ports).values()) & set(vars(second.ports).values())
-        assert first.environment()["config_sha256"] == second.environment()["config_sha256"]
-        client = rack.spawn(
-            publish_argv(second, certificates, "mtls"), netns="b1", log_path=tmp_path / "client.log"
-        )
-        assert client.wait(TIMEOUT_S) == 0, (tmp_path / "client.log").read_text()
-        with pytest.raises(
-            RigError, match=r"port 1883 is taken\..*nsenter --net --target \d+ ss -ltnp sport = :1883"
-        ):
+        look = r"port 1883 is taken\..*nsenter --net --target \d+ ss -ltnp sport = :1883"
+        with pytest.raises(RigError, match=look):
             Broker.start(rack, rack.host_address, tmp_path / "third", certificates, ports=first.ports)
+        first.stop()
+        assert not first.alive()
     finally:
         rack.stop()
 
 
 @pytest.mark.slow
 def test_a_stranger_is_refused(broker: Broker, certificates: Certificates, tmp_path: Path) -> None:
-    """Mutual TLS refuses no certificate and one of another CA; a TLS client refuses a foreign CA."""
+    """Mutual TLS refuses no certificate and one of another CA; a TLS client refuses a foreign CA. The broker
+    checks whoever gives a name; the next run has another password."""
     other = make_certificates(tmp_path / "other", LOOPBACK)
-    without = publish_argv(broker, certificates, "tls")
-    without[without.index("-p") + 1] = str(broker.ports.mtls)
-    assert run(without) != 0
-    foreign = publish_argv(broker, certificates, "mtls")
-    foreign[foreign.index("--cert") + 1] = str(other.client_cert_file)
-    foreign[foreign.index("--key") + 1] = str(other.client_key_file)
-    assert run(foreign) != 0
-    assert run(publish_argv(broker, other, "tls")) != 0
-    broker.check()
-
-
-@pytest.mark.slow
-def test_another_password_or_name_is_refused(broker: Broker, certificates: Certificates) -> None:
-    """The broker checks whoever gives a name; the next run has another password."""
-    argv = publish_argv(broker, certificates, "password")
-    for option in ("-u", "-P"):
-        wrong = list(argv)
-        wrong[wrong.index(option) + 1] += "x"
-        assert run(wrong) != 0, option
+    own = (certificates.client_cert_file, certificates.client_key_file)
+    foreign = dict(zip(map(str, own), map(str, (other.client_cert_file, other.client_key_file)), strict=True))
+    login = {word: word + "x" for word in (broker.login.username, broker.login.password)}
+    to_mtls = {str(broker.ports.tls): str(broker.ports.mtls)}
+    for listener, changes in (
+        ("tls", to_mtls),
+        ("mtls", foreign),
+        ("tls", {str(certificates.ca_file): str(other.ca_file)}),
+        *(("password", {word: wrong}) for word, wrong in login.items()),
+    ):
+        argv = publish_argv(broker, certificates, listener)
+        assert set(changes) <= set(argv)
+        assert run([changes.get(word, word) for word in argv]) != 0, changes
     assert make_login().password != broker.login.password
     broker.check()
 
@@ -151,7 +130,8 @@ def test_the_password_is_in_no_file(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_an_outage_on_purpose_is_no_fault(broker: Broker, certificates: Certificates) -> None:
-    """While it is interrupted the broker takes nothing and is not called dead; afterwards it is as before."""
+    """While it is interrupted the broker takes nothing and is not called dead; afterwards it is as before:
+    with the right certificates or password a client publishes over plain, TLS, mutual TLS and password."""
     ports, version = broker.ports, broker.version
     for _ in range(2):
         broker.interrupt()
@@ -178,35 +158,13 @@ def test_a_broker_that_does_not_come_back_is_a_fault(broker: Broker) -> None:
 
 
 @pytest.mark.slow
-def test_a_certificate_is_valid_for_its_addresses_only(tmp_path: Path) -> None:
-    """A client that checks the name refuses a broker whose certificate is for another address."""
-    elsewhere = make_certificates(tmp_path / "elsewhere", "10.77.0.1")
-    broker = Broker.start(LocalSpawner(), LOOPBACK, tmp_path / "broker", elsewhere)
-    try:
-        assert run(publish_argv(broker, elsewhere, "tls")) != 0
-        assert run([*publish_argv(broker, elsewhere, "tls"), "--insecure"]) == 0
-    finally:
-        broker.stop()
-
-
-@pytest.mark.slow
-def test_a_killed_broker_is_noticed(tmp_path: Path, certificates: Certificates) -> None:
+def test_a_killed_broker_is_noticed(broker: Broker, tmp_path: Path) -> None:
     """After kill -9 alive() is false, and check() names pid, signal and log; stop() is harmless."""
-    processes = []
-
-    class Recording(LocalSpawner):
-        def spawn(self, *args: object, **kwargs: object) -> object:  # type: ignore[override]
-            processes.append(super().spawn(*args, **kwargs))  # type: ignore[arg-type]
-            return processes[-1]
-
-    broker = Broker.start(Recording(), LOOPBACK, tmp_path / "broker", certificates)  # type: ignore[arg-type]
-    processes[0].kill()
+    pid = int(pid_file(tmp_path / "broker").read_text())
+    os.kill(pid, signal.SIGKILL)
     wait_until(lambda: not broker.alive(), "the broker ends")
-    with pytest.raises(
-        RigError, match=rf"pid {processes[0].pid}, .* was killed by signal 9\..*mosquitto\.log"
-    ):
+    with pytest.raises(RigError, match=rf"pid {pid}, .* was killed by signal 9\..*mosquitto\.log"):
         broker.check()
-    broker.stop()
 
 
 def test_a_taken_port_is_named(tmp_path: Path, certificates: Certificates) -> None:
@@ -233,27 +191,38 @@ def test_unreadable_certificates_stop_the_start(tmp_path: Path, certificates: Ce
     """mosquitto's own words are in the error when its configuration cannot work."""
     broken = make_certificates(tmp_path / "broken", LOOPBACK)
     broken.server_key_file.write_text("no key")
-    with pytest.raises(RigError, match=r"did not start: .*Error: Unable to load server key file"):
+    with pytest.raises(RigError, match="Unable to load server key file"):
         Broker.start(LocalSpawner(), LOOPBACK, tmp_path / "broker", broken)
 
 
 @pytest.mark.slow
 def test_equal_settings_have_equal_digests(tmp_path: Path, certificates: Certificates) -> None:
-    """The digest ignores ports and paths and tells NODELAY from Nagle; the version is the program's."""
+    """The digest ignores ports and paths and tells options and a simulated disk; the version is the
+    program's."""
     other = make_certificates(tmp_path / "certificates", LOOPBACK)
-    spawner = LocalSpawner()
     program = shutil.which("mosquitto", path=f"{os.environ['PATH']}:/usr/sbin")
     help_text = subprocess.run([str(program), "-h"], capture_output=True, timeout=10, check=False).stdout
+    saving, disk = BrokerOptions(persistence="on"), SlowDisk(rate_bytes_per_s=10**6, latency_us=1)
     digests = []
-    for number, (tls, nodelay) in enumerate([(certificates, True), (other, True), (certificates, False)]):
-        broker = Broker.start(
-            spawner, LOOPBACK, tmp_path / str(number), tls, BrokerOptions(tcp_nodelay=nodelay)
-        )
+    for number, (tls, options, slow) in enumerate(
+        [
+            (certificates, BrokerOptions(), None),
+            (other, BrokerOptions(), None),
+            (certificates, BrokerOptions(tcp_nodelay=False), None),
+            (certificates, saving, None),
+            (other, saving, None),
+            (certificates, saving, disk),
+        ]
+    ):
+        folder = tmp_path / str(number)
+        broker = Broker.start(LocalSpawner(), LOOPBACK, folder, tls, options, slow_disk=slow)
         broker.stop()
-        digests.append(broker.environment()["config_sha256"])
+        digests.append(str(broker.environment()["config_sha256"]))
         assert broker.environment()["version"] == broker.version
         assert f"mosquitto version {broker.version}\n".encode() in help_text
-    assert digests[0] == digests[1] != digests[2]
+    assert (digests[0], digests[3]) == (digests[1], digests[4])
+    assert len(set(digests)) == 4
+    assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in digests)
 
 
 def test_secrets_are_for_the_owner_only(certificates: Certificates) -> None:
@@ -265,8 +234,7 @@ def test_secrets_are_for_the_owner_only(certificates: Certificates) -> None:
 PARENT = """
 import sys, signal
 from pathlib import Path
-from hil.network.name_server import NameServer
-from hil.network.process import LocalSpawner, end_process
+from hil.network.process import LocalSpawner
 print(LocalSpawner().spawn(["sleep", "600"], log_path=Path(sys.argv[1])).pid, flush=True)
 signal.pause()
 """
@@ -316,12 +284,9 @@ def test_the_access_points_password_stays_secret(tmp_path: Path, monkeypatch: py
             external_access_point(AccessPoint("external", ssid="lab", **source))
     for wrong in ("correct\nwpa=0", "größer als"):
         monkeypatch.setenv("LAB_PSK", wrong)
-        with pytest.raises(ConfigError, match="that are not printable ASCII") as caught:
+        with pytest.raises(ConfigError, match="printable ASCII") as caught:
             external_access_point(AccessPoint("external", ssid="lab", psk_env="LAB_PSK"))
         assert wrong not in str(caught.value)
-    monkeypatch.setenv("LAB_PSK", "short")
-    with pytest.raises(ConfigError, match="has 5 characters"):
-        external_access_point(AccessPoint("external", ssid="lab", psk_env="LAB_PSK"))
     assert VirtualAccessPoint("lab", 1).environment() == {"type": "virtual", "profile": "lab", "seed": 1}
 
 

@@ -187,16 +187,9 @@ def test_a_flood_sends_what_it_says(tmp_path: Path, certificates: Certificates) 
     """A flood of 3000 messages is 3000 messages at a subscriber, of the size asked for."""
     with running_broker(tmp_path, certificates) as broker, Client(broker) as subscriber:
         subscriber.subscribe(FLOOD_TOPIC, qos=0)
-        log = tmp_path / "flood.log"
-        flood = Flood.start(
-            LocalSpawner(),
-            LOOPBACK,
-            broker.ports.tcp,
-            seconds=60,
-            messages=3000,
-            payload_bytes=10,
-            log_path=log,
-        )
+        size = {"messages": 3000, "payload_bytes": 10}
+        place = (LocalSpawner(), LOOPBACK, broker.ports.tcp)
+        flood = Flood.start(*place, seconds=60, **size, log_path=tmp_path / "flood.log")
         counts = flood.stop_when_done()
         assert (counts.sent_count, counts.payload_bytes, counts.landed) == (3000, 10, True)
         assert subscriber.received_all() == [bytes(10)] * 3000
@@ -204,7 +197,8 @@ def test_a_flood_sends_what_it_says(tmp_path: Path, certificates: Certificates) 
 
 @pytest.mark.slow
 def test_a_flood_ends_when_told_and_when_its_time_is_up(tmp_path: Path, certificates: Certificates) -> None:
-    """However it ends, it counts whole messages, as many as the broker's log has."""
+    """However it ends, it counts whole messages, as many as the broker's log has; one that finds nobody on
+    the port fails with what came back."""
     with running_broker(tmp_path, certificates) as broker:
         sent = 0
         for seconds in (0.1, 60):
@@ -214,12 +208,5 @@ def test_a_flood_ends_when_told_and_when_its_time_is_up(tmp_path: Path, certific
             assert counts.landed
             sent += counts.sent_count
         assert broker.log_path.read_text().count(f"'{FLOOD_TOPIC}'") == sent > 0
-
-
-@pytest.mark.slow
-def test_a_flood_without_a_broker_says_so(tmp_path: Path, certificates: Certificates) -> None:
-    """A flood that finds nobody on the port fails with what came back."""
-    with running_broker(tmp_path, certificates) as broker:
-        port = broker.ports.tcp
-    with pytest.raises(RigError, match=r"The flood .* ended with status 1: ConnectionRefusedError"):
-        Flood.start(LocalSpawner(), LOOPBACK, port, seconds=1, log_path=tmp_path / "flood.log")
+    with pytest.raises(RigError, match="ConnectionRefusedError"):
+        Flood.start(LocalSpawner(), LOOPBACK, broker.ports.tcp, seconds=1, log_path=log)
