@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import pytest
@@ -204,17 +204,9 @@ def test_evidence_that_does_not_lie_never_names_a_wrong_owner(case: tuple[list[i
 @given(st.lists(st.integers(1, 7), min_size=1, max_size=40))
 def test_what_was_watched_without_gaps_is_told_exactly(places: list[int]) -> None:
     """With every point watched nothing is undetermined, and each point's count is what passed it."""
-    handed = [
-        Handed(
-            n,
-            n,
-            Outcome.OK if p > 1 else Outcome.REFUSED,
-            1,
-            Tcp.TRANSMITTED if p > 2 else Tcp.NEVER_TRANSMITTED,
-            0,
-        )
-        for n, p in enumerate(places)
-    ]
+    outcomes = {True: Outcome.OK, False: Outcome.REFUSED}
+    tcp = {True: Tcp.TRANSMITTED, False: Tcp.NEVER_TRANSMITTED}
+    handed = [Handed(n, n, outcomes[p > 1], 1, tcp[p > 2], 0) for n, p in enumerate(places)]
     sightings = [
         Sighting({n: n for n, p in enumerate(places) if p > point}, complete=True) for point in CAPTURED
     ]
@@ -239,13 +231,33 @@ def arrival(number: int, time_us: int = 0) -> Arrival:
     return Arrival(number, time_us, 1, dup=False, retain=False)
 
 
-@pytest.mark.parametrize(("qos", "tcp"), [(0, Tcp.UNKNOWN), (1, Tcp.NOT_WRITTEN), (1, Tcp.UNKNOWN)])
-def test_what_the_outbox_may_hold_is_not_known_to_be_refused(qos: int, tcp: Tcp) -> None:
-    """A QoS 1 message whose write failed may be sent by the next connection, and be lost behind it."""
-    captures = [Sighting({}, complete=True)] * 3
-    ledger = attribute(LossEvidence([handed(outcome=2, tcp=tcp, qos=qos)], *captures))
-    stored = qos > 0 and tcp == Tcp.UNKNOWN
-    assert ledger.lines[0].owner is (Owner.UNDETERMINED if stored else Owner.DEVICE_CALL)
+WHOLE_AND_EMPTY = Sighting({}, complete=True)
+ACKNOWLEDGED = Sighting({}, complete=False, acknowledged=frozenset({0}))
+ALL_LOOKED = (WHOLE_AND_EMPTY,) * 3
+
+
+@pytest.mark.parametrize(
+    ("one", "sightings", "owner"),
+    [
+        # a QoS 1 message whose write failed may be sent by the next connection, and be lost behind it
+        (handed(outcome=2, tcp=Tcp.UNKNOWN, qos=0), ALL_LOOKED, Owner.DEVICE_CALL),
+        (handed(outcome=2, tcp=Tcp.NOT_WRITTEN, qos=1), ALL_LOOKED, Owner.DEVICE_CALL),
+        (handed(outcome=2, tcp=Tcp.UNKNOWN, qos=1), ALL_LOOKED, Owner.UNDETERMINED),
+        # PUBACK or PUBREC in a capture, or the event that the board made of it: the broker had the message
+        (handed(outcome=1, qos=1), (ACKNOWLEDGED, None, WHOLE_AND_EMPTY), Owner.BROKER_OUT),
+        (handed(outcome=0, qos=1), ALL_LOOKED, Owner.BROKER_OUT),
+        (handed(outcome=0, tcp=2, qos=0), ALL_LOOKED, Owner.ACCESS_POINT),
+        # whoever ends the TCP connection has the bytes; that may be a box before the broker
+        (handed(tcp=3), (None, WHOLE_AND_EMPTY, WHOLE_AND_EMPTY), Owner.BROKER_IN),
+        (handed(tcp=3), (WHOLE_AND_EMPTY, None, WHOLE_AND_EMPTY), Owner.UNDETERMINED),
+    ],
+)
+def test_what_is_known_of_a_message_names_the_owner_of_its_loss(
+    one: Handed, sightings: Sequence[Sighting | None], owner: Owner
+) -> None:
+    """What the outbox may hold is not known to be refused; an acknowledgement proves that the broker had it,
+    one of TCP the air alone."""
+    assert attribute(LossEvidence([one], *sightings)).lines[0].owner is owner
 
 
 def test_a_refused_message_that_arrived_all_the_same_has_arrived() -> None:
@@ -253,25 +265,6 @@ def test_a_refused_message_that_arrived_all_the_same_has_arrived() -> None:
     ledger = attribute(LossEvidence([handed(outcome=2)], None, None, None, [arrival(0)]))
     assert ledger.lines[0].owner is Owner.ARRIVED
     assert ledger.facts()["seen_device_call_count"] == 1
-
-
-def test_an_acknowledgement_proves_that_the_broker_had_it() -> None:
-    """PUBACK or PUBREC in a capture, or the event that the board made of it: the broker lost the message."""
-    whole = Sighting({}, complete=True)
-    acked = Sighting({}, complete=False, acknowledged=frozenset({0}))
-    captured = attribute(LossEvidence([handed(outcome=1, qos=1)], acked, None, whole))
-    assert captured.lines[0].owner is Owner.BROKER_OUT
-    told_by_board = attribute(LossEvidence([handed(outcome=0, qos=1)], whole, whole, whole))
-    assert told_by_board.lines[0].owner is Owner.BROKER_OUT
-    returned = attribute(LossEvidence([handed(outcome=0, tcp=2, qos=0)], whole, whole, whole))
-    assert returned.lines[0].owner is Owner.ACCESS_POINT
-
-
-def test_a_tcp_acknowledgement_proves_the_air_but_not_the_broker() -> None:
-    """Whoever ends the connection has the bytes; that may be a box before the broker."""
-    whole = Sighting({}, complete=True)
-    assert attribute(LossEvidence([handed(tcp=3)], None, whole, whole)).lines[0].owner is Owner.BROKER_IN
-    assert attribute(LossEvidence([handed(tcp=3)], whole, None, whole)).lines[0].owner is Owner.UNDETERMINED
 
 
 def test_copies_count_once_and_the_first_time_counts() -> None:
@@ -297,26 +290,19 @@ def test_points_that_nobody_watched_have_no_count() -> None:
 
 
 @pytest.mark.parametrize(
-    ("evidence", "words"),
+    ("rows", "sightings", "arrived", "words"),
     [
-        (
-            LossEvidence([handed(0)], None, None, None, [arrival(7), arrival(9)]),
-            "number 7, 9 at the subscriber",
-        ),
-        (LossEvidence([handed(0)], Sighting({3: 1}, complete=True), None, None), "number 3 at access_point"),
-        (
-            LossEvidence([], None, Sighting({}, complete=True, acknowledged=frozenset({4})), None),
-            "number 4 at broker_in",
-        ),
-        (LossEvidence([handed(5), handed(5)], None, None, None), "number 5 more than once"),
-        (LossEvidence([handed(outcome=9)], None, None, None), "outcome 9"),
-        (
-            LossEvidence([handed(0)], None, None, None, [arrival(n) for n in range(1, 9)]),
-            "1, 2, 3, 4, 5 and 3 more",
-        ),
+        ([handed(0)], (None, None, None), (7, 9), "number 7, 9 at the subscriber"),
+        ([handed(0)], (Sighting({3: 1}, complete=True), None, None), (), "number 3 at access_point"),
+        ([], (None, ACKNOWLEDGED, None), (), "number 0 at broker_in"),
+        ([handed(5), handed(5)], (None, None, None), (), "number 5 more than once"),
+        ([handed(outcome=9)], (None, None, None), (), "outcome 9"),
+        ([handed(0)], (None, None, None), range(1, 9), "1, 2, 3, 4, 5 and 3 more"),
     ],
 )
-def test_what_the_board_never_sent_is_an_error_that_names_it(evidence: LossEvidence, words: str) -> None:
+def test_what_the_board_never_sent_is_an_error_that_names_it(
+    rows: list[Handed], sightings: Sequence[Sighting | None], arrived: Sequence[int], words: str
+) -> None:
     """A number that is in no row, or in two, is the firmware's fault and no loss."""
     with pytest.raises(FirmwareError, match=words):
-        attribute(evidence)
+        attribute(LossEvidence(rows, *sightings, [arrival(number) for number in arrived]))

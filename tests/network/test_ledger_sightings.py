@@ -19,27 +19,9 @@ from hil.network.ledger.sightings import number_of, sighting_of, stream_facts
 
 RUN = 0x1234ABCD
 BROKER, BOARD = 1883, 50_000
+# number, time, stream; ends; bytes of frame, headers and payload; sequence numbers; flags
 FRAME = MqttSegment(
-    *(
-        1,
-        0,
-        0,
-        "10.77.0.2",
-        BOARD,
-        "10.77.0.1",
-        BROKER,
-        66,
-        20,
-        20,
-        0,
-        0,
-        False,
-        False,
-        False,
-        True,
-        0,
-        0,
-    ),
+    *(1, 0, 0, "10.77.0.2", BOARD, "10.77.0.1", BROKER, 66, 20, 20, 0, 0, False, False, False, True, 0, 0),
     analysis=frozenset(),
     completeness=31,
     pdus=(),
