@@ -16,10 +16,12 @@ from hil.network.dissect.segments import MqttPorts, MqttSegment, read_segments
 from hil.network.process import Process
 from hil.virtual.virtual_rack import VirtualRack
 from tests.boards.rack_tools import start_rack, wait_until
+from tests.history.segment_files import CLIENT_PORT, CONNACK, SegmentFile, connect, mqtt
 
 BOARD, AIR_PORT = "b1", "air0"
 TOPIC, CLIENT_ID = "hil/network/dissect", "board"
 CLIENT_TIMEOUT_S = 60
+PLAIN = MqttPorts(plain=(1883,))
 WHOLE_FRAMES_BYTES = 65535
 
 # Publishes one message after the other, each when both sides have acknowledged the one before to its last
@@ -116,6 +118,19 @@ client.on_subscribe = lambda *_: print("subscribed", flush=True)
 client.on_connect = lambda *_: client.subscribe(topic, int(qos))
 client.loop_forever()
 """
+
+
+def opened(number: int = 0, level: int = 4) -> SegmentFile:
+    """Begin a connection of MQTT 3.1.1, or 5; each number is one more client, long after those before."""
+    file = SegmentFile(client_port=CLIENT_PORT + number, time_s=1000.0 + 10 * number)
+    file.open()
+    file.client(connect(level=level))
+    file.server(CONNACK if level == 4 else mqtt(0x20, b"\0\0\0"))
+    return file
+
+
+def dissected(file: SegmentFile, folder: Path, ports: MqttPorts = PLAIN) -> list[MqttSegment]:
+    return read_segments(file.write(folder / "x.pcap"), ports)
 
 
 @dataclass

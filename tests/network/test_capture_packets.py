@@ -14,6 +14,7 @@ import pytest
 from dpkt.tcp import TH_ACK, TH_SYN
 
 from hil.base.errors import RigError
+from hil.model import Case
 from hil.network.capture import Capture, CaptureCounts
 from hil.network.dissect.iperf_datagrams import facts_of, read_datagrams, transits
 from hil.network.dissect.tcp import TcpFacts, read_facts
@@ -62,37 +63,23 @@ def test_tcp_facts_are_those_of_tshark(lab: IperfLab, tmp_path: Path, loss_ppm: 
     board, host = lab.board_address, lab.rack.host_address
     facts = read_facts(path, port=5001, sender=board, host=host)
     assert facts is not None
-    data = tshark(
-        path,
-        f"ip.src == {board} && tcp.len > 0",
-        "tcp.len",
-        "tcp.hdr_len",
-        "ip.hdr_len",
-        "tcp.analysis.bytes_in_flight",
-        "tcp.analysis.retransmission",
-        "tcp.analysis.out_of_order",
-    )
-    lengths = [int(row[0]) for row in data]
+    names = ("len", "hdr_len", "analysis.bytes_in_flight", "analysis.retransmission", "analysis.out_of_order")
+    fields = ("ip.hdr_len", *(f"tcp.{name}" for name in names))
+    data = tshark(path, f"ip.src == {board} && tcp.len > 0", *fields)
+    lengths = [int(row[1]) for row in data]
     assert facts.segments_count == len(lengths)
     assert facts.payload_bytes == sum(lengths)
     assert facts.largest_segment_bytes == max(lengths) == 560
-    assert facts.header_bytes == sum(int(row[1]) + int(row[2]) for row in data)
+    assert facts.header_bytes == sum(int(row[0]) + int(row[2]) for row in data)
     assert facts.in_flight_max_bytes == max(int(row[3]) for row in data if row[3])
     repeated = sum(1 for row in data if row[4] or row[5])
     assert facts.retransmissions_count + facts.out_of_order_count == repeated
     assert repeated or not loss_ppm  # a busy host repeats segments that were late, too
-    windows = [
-        int(row[0])
-        for row in tshark(
-            path,
-            f"ip.src == {host} && tcp.flags.syn == 0 && tcp.flags.fin == 0 && tcp.flags.reset == 0",
-            "tcp.window_size",
-        )
-    ]
+    plain = " && ".join(f"tcp.flags.{flag} == 0" for flag in ("syn", "fin", "reset"))
+    windows = [int(row[0]) for row in tshark(path, f"ip.src == {host} && {plain}", "tcp.window_size")]
     assert (facts.window_min_bytes, facts.window_max_bytes) == (min(windows), max(windows))
-    announced = {
-        row[0]: int(row[1]) for row in tshark(path, "tcp.flags.syn == 1", "ip.src", "tcp.options.mss_val")
-    }
+    offered = tshark(path, "tcp.flags.syn == 1", "ip.src", "tcp.options.mss_val")
+    announced = {source: int(mss) for source, mss in offered}
     assert (facts.sender_syn_mss_bytes, facts.receiver_syn_mss_bytes) == (announced[board], announced[host])
 
 
@@ -138,16 +125,7 @@ def test_a_capture_with_drops_gives_no_exact_counts(lab: IperfLab, tmp_path: Pat
     path = tmp_path / "drops.pcapng"
     counts = captured(lab, path, "-n", "5000", "-l", "5000")
     ends = {"port": 5001, "board": lab.board_address, "host": lab.rack.host_address}
-    settings = IperfSettings(
-        udp=False,
-        board_is_client=True,
-        reverse=False,
-        **{name: int(DEFAULTS[name]) for name in ("rate_kbps", "length_bytes", "amount_bytes", "duration_s")},
-        **{name: int(DEFAULTS[name]) for name in ("omit_s", "interval_ms", "peer_window_bytes")},
-        peer_mss_bytes=0,
-        nodelay=False,
-        timeout_ms=1000,
-    )
+    settings = IperfSettings.of(Case("throughput", DEFAULTS))
     whole = analyse(path, counts, settings, **ends)  # type: ignore[arg-type]
     assert whole.facts["capture_payload_bytes"] == 5000
     torn = analyse(path, CaptureCounts(counts.captured, counts.received, 3), settings, **ends)  # type: ignore[arg-type]

@@ -4,37 +4,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hil.network.dissect.bundling import Bundling, bundling_of
 from hil.network.dissect.segments import MqttPorts, read_segments
-from tests.history.segment_files import CLIENT, CONNACK, SERVER, SegmentFile, answer, connect, publish
-from tests.network.dissect_rig import DissectLab, broker_with_nagle, dissect_lab, wide_start
+from tests.history.segment_files import CLIENT, SERVER, answer, publish
+from tests.network.dissect_rig import (
+    DissectLab,
+    broker_with_nagle,
+    dissect_lab,
+    dissected,
+    opened,
+    wide_start,
+)
 
 pytestmark = pytest.mark.slow
 
-PLAIN = MqttPorts(plain=(1883,))
 COUNT = 100
 GAP_S = 0.0005
 
 
-def opened() -> SegmentFile:
-    file = SegmentFile()
-    file.open()
-    file.client(connect())
-    file.server(CONNACK)
-    return file
-
-
 def test_packets_are_counted_in_the_segments_that_hold_them(tmp_path: Path) -> None:
-    """Publishes, PUBRELs and PUBCOMPs of a segment are counted there, in their own direction."""
+    """Publishes, PUBRELs and PUBCOMPs of a segment are counted there, in their own direction. Without
+    segments the counts are 0 and the delays unknown."""
     file = opened()
     file.client(publish("t", b"1") + publish("t", b"2") + publish("t", b"3"))
     file.client(publish("t", b"4") + answer(0x62, 1) + answer(0x62, 2))
     file.server(answer(0x70, 1) + answer(0x70, 2) + answer(0x70, 3))
-    segments = read_segments(file.write(tmp_path / "x.pcap"), PLAIN)
+    segments = dissected(file, tmp_path)
     up = bundling_of(segments, sender=CLIENT, ports=(1883,)).facts("up_")
     assert up == {
         "up_publishes_count": 4,
@@ -49,6 +49,8 @@ def test_packets_are_counted_in_the_segments_that_hold_them(tmp_path: Path) -> N
     }
     assert bundling_of(segments, sender=SERVER, ports=(1883,)).pubcomps_per_segment_max == 3
     assert bundling_of(segments, sender=CLIENT, ports=(8883,)).publishes_count == 0
+    nothing = bundling_of([], sender=CLIENT).facts("ap_up_")
+    assert (nothing["ap_up_publishes_count"], nothing["ap_up_ack_delay_p50_us"]) == (0, None)
 
 
 def test_packets_that_waited_for_a_lost_segment_are_no_bundle(tmp_path: Path) -> None:
@@ -60,7 +62,7 @@ def test_packets_that_waited_for_a_lost_segment_are_no_bundle(tmp_path: Path) ->
     for number in range(1, 5):
         file.client(publish("t", b"%d" % number))
     file.client(first, sequence=start, gap_s=0.3)
-    segments = read_segments(file.write(tmp_path / "x.pcap"), PLAIN)
+    segments = dissected(file, tmp_path)
     assert len(segments[-1].pdus) == 5
     found = bundling_of(segments, sender=CLIENT)
     assert (found.publishes_count, found.publish_segments_count, found.publishes_per_segment_max) == (5, 5, 1)
@@ -78,7 +80,7 @@ def test_a_segment_that_was_sent_again_has_no_delay(tmp_path: Path) -> None:
     file.client(publish("t", b"3"), gap_s=0.010)
     file.server(gap_s=0.040)
     file.server(gap_s=0.040)
-    segments = read_segments(file.write(tmp_path / "x.pcap"), PLAIN)
+    segments = dissected(file, tmp_path)
     assert bundling_of(segments, sender=CLIENT).ack_delays_us == (1000, 50_000, 40_000)
 
 
@@ -91,7 +93,7 @@ def test_first_segments_of_long_messages_are_told(tmp_path: Path) -> None:
         file.client(message[:half])
         for at in range(half, len(message), 1448):
             file.client(message[at : at + 1448])
-    segments = read_segments(file.write(tmp_path / "x.pcap"), PLAIN)
+    segments = dissected(file, tmp_path)
     assert bundling_of(segments, sender=CLIENT).first_segments_bytes == (700, 1448)
 
 
@@ -99,23 +101,11 @@ def test_on_one_address_the_broker_is_the_side_of_its_port(tmp_path: Path) -> No
     """Broker and subscriber of one host are told apart by the port."""
     file = opened()
     file.server(publish("t", b"1"))
-    segments = read_segments(file.write(tmp_path / "x.pcap"), PLAIN)
-    one_host = [
-        type(one)(
-            **{name: getattr(one, name) for name in one.__slots__} | {"source": SERVER, "destination": SERVER}
-        )
-        for one in segments
-    ]
+    segments = dissected(file, tmp_path)
+    one_host = [replace(one, source=SERVER, destination=SERVER) for one in segments]
     assert bundling_of(one_host, sender=SERVER, ports=(1883,)).publishes_count == 1
     file.client(publish("t", b"2") + publish("t", b"3"))
     assert bundling_of(segments, sender=CLIENT, ports=(1883,)).publishes_count == 0
-
-
-def test_nothing_captured_has_no_delays() -> None:
-    """Without segments the counts are 0 and the delays unknown."""
-    facts = bundling_of([], sender=CLIENT).facts("ap_up_")
-    assert facts["ap_up_publishes_count"] == 0
-    assert facts["ap_up_ack_delay_p50_us"] is None
 
 
 @pytest.fixture(scope="module")

@@ -9,22 +9,21 @@ from pathlib import Path
 import pytest
 
 from hil.network.dissect.overhead import MESSAGE_PARTS, Overhead, overhead_of
-from hil.network.dissect.segments import MqttPorts, MqttSegment, read_segments
+from hil.network.dissect.segments import MqttSegment
 from tests.history.segment_files import (
     ACK,
     CLIENT,
-    CONNACK,
     FIN,
     RST,
     SERVER,
     SegmentFile,
     answer,
-    connect,
     mqtt,
     publish,
     subscribe,
 )
-from tests.network.dissect_rig import BOARD, CLIENT_ID, TOPIC, DissectLab, dissect_lab
+from tests.network import dissect_rig
+from tests.network.dissect_rig import BOARD, CLIENT_ID, TOPIC, DissectLab, dissect_lab, dissected
 
 pytestmark = pytest.mark.slow
 
@@ -33,9 +32,13 @@ HEADERS = 14 + 20 + 32
 
 def overhead(file: SegmentFile, folder: Path) -> Overhead:
     """Add up a file, of which every byte must be in one part."""
-    segments = read_segments(file.write(folder / "x.pcap"), MqttPorts(plain=(1883,)))
-    found = overhead_of(segments, board=CLIENT)
+    return whole(dissected(file, folder), CLIENT)
+
+
+def whole(segments: Sequence[MqttSegment], board: str) -> Overhead:
+    found = overhead_of(segments, board=board)
     assert sum(found.parts.values()) == sum(one.frame_bytes for one in segments)
+    assert min(found.parts.values()) >= 0
     assert found.counts["frames"] == len(segments)
     return found
 
@@ -45,10 +48,7 @@ def some(found: Overhead) -> dict[str, int]:
 
 
 def opened() -> SegmentFile:
-    file = SegmentFile()
-    file.open()
-    file.client(connect())
-    file.server(CONNACK)
+    file = dissect_rig.opened()
     file.client()
     return file
 
@@ -147,18 +147,14 @@ def test_a_long_message_and_what_rides_with_it_are_the_messages(tmp_path: Path) 
     assert found.parts["disconnect"] == 2
 
 
-def test_facts_name_parts_and_counts(tmp_path: Path) -> None:
-    """Facts are overhead_<part>_bytes and overhead_<name>_count, zeros too."""
-    facts = overhead(opened(), tmp_path).facts()
+def test_facts_name_parts_and_counts_of_the_boards_connections(tmp_path: Path) -> None:
+    """Facts are overhead_<part>_bytes and overhead_<name>_count, zeros too; another host's do not count."""
+    segments = dissected(opened(), tmp_path)
+    facts = overhead_of(segments, board=CLIENT).facts()
     assert facts["overhead_connect_bytes"] == HEADERS + 19
     assert facts["overhead_publish_count"] == 0
     assert facts["overhead_tls_record_bytes"] == 0
     assert {name.rpartition("_")[2] for name in facts} == {"bytes", "count"}
-
-
-def test_another_hosts_connections_are_left_out(tmp_path: Path) -> None:
-    """Only the board's connections count."""
-    segments = read_segments(opened().write(tmp_path / "x.pcap"), MqttPorts(plain=(1883,)))
     assert overhead_of(segments, board="10.0.0.9").counts["frames"] == 0
     assert overhead_of(segments, board=SERVER).counts["connections"] == 1
 
@@ -167,13 +163,6 @@ def test_another_hosts_connections_are_left_out(tmp_path: Path) -> None:
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DissectLab]:
     with dissect_lab(tmp_path_factory.mktemp("overhead")) as started:
         yield started
-
-
-def whole(segments: Sequence[MqttSegment], board: str) -> Overhead:
-    found = overhead_of(segments, board=board)
-    assert sum(found.parts.values()) == sum(one.frame_bytes for one in segments)
-    assert min(found.parts.values()) >= 0
-    return found
 
 
 @pytest.mark.parametrize("timestamps", [True, False])

@@ -18,7 +18,6 @@ from hil.network.dissect.pdus import MqttFields, Pdu, pdus_of
 from hil.network.dissect.segments import MqttPorts, MqttSegment, read_segments
 from tests.history.segment_files import (
     ACK,
-    CONNACK,
     FIN,
     RST,
     SegmentFile,
@@ -29,22 +28,7 @@ from tests.history.segment_files import (
     subscribe,
     text,
 )
-from tests.network.dissect_rig import DissectLab, dissect_lab
-
-PLAIN = MqttPorts(plain=(1883,))
-
-
-def dissected(file: SegmentFile, folder: Path, ports: MqttPorts = PLAIN) -> list[MqttSegment]:
-    return read_segments(file.write(folder / "x.pcap"), ports)
-
-
-def opened(number: int = 0) -> SegmentFile:
-    """Begin a connection; each number is one more client, long after those before."""
-    file = SegmentFile(client_port=40000 + number, time_s=1000.0 + 10 * number)
-    file.open()
-    file.client(connect())
-    file.server(CONNACK)
-    return file
+from tests.network.dissect_rig import PLAIN, DissectLab, dissect_lab, dissected, opened
 
 
 def together(*files: SegmentFile) -> SegmentFile:
@@ -112,7 +96,8 @@ def test_an_empty_payload_that_is_not_listed_is_found_by_its_length() -> None:
 
 @pytest.mark.slow
 def test_a_frame_that_does_not_add_up_is_skipped(tmp_path: Path) -> None:
-    """Lists of which nobody can say what belongs where cost their frame its packets, and no other its own."""
+    """Lists of which nobody can say what belongs where cost their frame its packets, and no other its own. Of
+    a frame with hundreds of packets a line is said, not all their values."""
     files = []
     for number, packet in enumerate(
         (mqtt(0x30, b"\0\x20short"), mqtt(0x32, text("t")), mqtt(0x40), mqtt(0x30))
@@ -123,16 +108,10 @@ def test_a_frame_that_does_not_add_up_is_skipped(tmp_path: Path) -> None:
     found = dissected(together(*files), tmp_path)
     for first in range(0, len(found), 7):
         *sound, bad, after = found[first : first + 7]
-        quoted = r"the lists .* do not add up: mqtt.hdrflags 0x30, .*mqtt.msg 6f6b, 6d6f7265"
-        assert re.match(quoted, bad.unreadable), first
+        assert re.search("mqtt.hdrflags 0x30, .*mqtt.msg 6f6b, 6d6f7265", bad.unreadable), first
         assert (bad.number, bad.pdus) == (first + 6, ())
         assert [one.unreadable for one in (*sound, after)] == [""] * 6
         assert after.pdus == (Pdu("PUBLISH", 8 + 2, topic="t", payload=b"after"),)
-
-
-@pytest.mark.slow
-def test_what_is_quoted_of_a_frame_is_short(tmp_path: Path) -> None:
-    """Of a frame with hundreds of packets a line is said, not all their values."""
     file = opened()
     file.client(publish("t", b"0123456789") * 90 + mqtt(0x30, b"\0\x20short"))
     (bad,) = [one for one in dissected(file, tmp_path) if one.unreadable]
@@ -153,18 +132,6 @@ def test_what_mqtt_does_not_allow_is_no_packet(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_capture_that_begins_inside_a_packet_invents_none(tmp_path: Path) -> None:
-    """The zeros of a payload whose start was not captured are no packets."""
-    file = SegmentFile()
-    file.client(bytes(1448))
-    file.server()
-    file.client(publish("t", b"x"))
-    first, _, _ = dissected(file, tmp_path)
-    assert first.pdus == ()
-    assert first.unreadable == "no MQTT packet begins with 0x00 and a length of 0"
-
-
-@pytest.mark.slow
 def test_bytes_and_numbers_are_those_on_the_wire(tmp_path: Path) -> None:
     """Header, option and padding bytes are told apart, and a number that wraps stays absolute."""
     file = SegmentFile(next={True: 2**32 - 5, False: 77})
@@ -177,12 +144,8 @@ def test_bytes_and_numbers_are_those_on_the_wire(tmp_path: Path) -> None:
     assert last.sequence == 2**32 - 4
     assert last.acknowledgement == 78
     assert [one.time_us for one in found] == [1_000_001_000 + 1000 * number for number in range(4)]
-    assert [(one.syn, one.ack) for one in found] == [
-        (True, False),
-        (True, True),
-        (False, True),
-        (False, True),
-    ]
+    assert [one.syn for one in found] == [True, True, False, False]
+    assert [one.ack for one in found] == [False, True, True, True]
 
 
 @pytest.mark.slow
@@ -247,21 +210,20 @@ def test_other_ports_are_mqtt_where_the_broker_says_so(tmp_path: Path) -> None:
 def test_what_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No capture, frames that were cut, and a missing tshark each have their own sentence."""
     (tmp_path / "text.pcap").write_text("none\n")  # which tshark takes for one of its many formats
-    with pytest.raises(RigError, match=r"text\.pcap: not a capture file: it begins with 6e6f6e65"):
-        read_segments(tmp_path / "text.pcap", PLAIN)
-    with pytest.raises(RigError, match=r"none\.pcap: No such file"):
-        read_segments(tmp_path / "none.pcap", PLAIN)
-    file = opened()
-    path = file.write(tmp_path / "whole.pcap")
+    path = opened().write(tmp_path / "whole.pcap")
     (tmp_path / "short.pcap").write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(RigError, match=r"short\.pcap: tshark ended with status \d+: .*cut short"):
-        read_segments(tmp_path / "short.pcap", PLAIN)
     subprocess.run(["editcap", "-s", "68", path, tmp_path / "cut.pcap"], check=True)
-    with pytest.raises(RigError, match=r"frame 4: only 68 of its 85 bytes were captured"):
-        read_segments(tmp_path / "cut.pcap", PLAIN)
+    for name, said in (
+        ("text", "begins with 6e6f6e65"),
+        ("none", "No such file"),
+        ("short", r"status \d+: .*cut short"),
+        ("cut", "frame 4: only 68 of its 85 bytes"),
+    ):
+        with pytest.raises(RigError, match=rf"{name}\.pcap.*{said}"):
+            read_segments(tmp_path / f"{name}.pcap", PLAIN)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(process, "SYSTEM_FOLDERS", str(tmp_path))
-    with pytest.raises(RigError, match=r"tshark is not installed.*apt-get install tshark"):
+    with pytest.raises(RigError, match="apt-get install tshark"):
         read_segments(path, PLAIN)
 
 

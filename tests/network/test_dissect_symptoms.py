@@ -10,13 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from hil.network.dissect.segments import MqttPorts, read_segments
+from hil.network.dissect.segments import read_segments
 from hil.network.dissect.symptoms import SYMPTOMS, Symptom, count_symptoms
-from tests.history.segment_files import ACK, CONNACK, FIN, SegmentFile, connect, publish
+from tests.history.segment_files import ACK, FIN, publish
 from tests.lab import ROOT
-from tests.network.dissect_rig import DissectLab, dissect_lab
-
-PLAIN = MqttPorts(plain=(1883,))
+from tests.network.dissect_rig import PLAIN, DissectLab, dissect_lab, opened
 
 
 def is_command(symptom: Symptom) -> bool:
@@ -39,14 +37,6 @@ def output(command: str, path: Path) -> str:
     command = command.replace("FILE", shlex.quote(str(path)))
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60, check=True)
     return done.stdout
-
-
-def opened(port: int = 40000) -> SegmentFile:
-    file = SegmentFile(client_port=port)
-    file.open()
-    file.client(connect())
-    file.server(CONNACK)
-    return file
 
 
 def troubled(path: Path) -> Path:
@@ -75,7 +65,7 @@ def troubled(path: Path) -> Path:
     at = file.next[True]
     file.client(late)
     file.client(late, sequence=at, gap_s=1.0)
-    ended, cut = opened(40001), opened(40002)
+    ended, cut = opened(1), opened(2)
     ended.client(flags=FIN | ACK)
     ended.server(flags=FIN | ACK)
     ended.client()
