@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +25,13 @@ from hil.model import Case, Scalar, Series
 from hil.network.broker import Broker
 from hil.network.certificates import Certificates
 from hil.network.name_server import PEER_NAME
-from hil.network.peers.companion import Observed, Place
+from hil.network.peers.companion import Observed
 from hil.network.peers.gateway.companion import GatewayCompanion
 from hil.network.peers.gateway.plan import Topics, format_request_id
-from hil.network.process import LocalSpawner
 from hil.session import AgentSession
 from hil.wire import Note
 from tests.firmware.case_defaults import case_defaults
+from tests.network.gateway_rig import Bench
 from tests.session.agent_process import AgentProcess
 
 HOST = "127.10.0.1"  # not 127.0.0.1, where a name server may be at work already
@@ -57,19 +57,9 @@ class Lab:
 
     def login(self) -> dict[str, str | int]:
         """What a board is told before each run, but for the peer."""
-        ports, login, certificates = self.broker.ports, self.broker.login, self.certificates
-        return {
-            "ca_pem": certificates.ca_pem,
-            "client_cert_pem": certificates.client_cert_pem,
-            "client_key_pem": certificates.client_key_pem,
-            "broker_host": self.broker.address,
-            "broker_tcp_port": ports.tcp,
-            "broker_tls_port": ports.tls,
-            "broker_mtls_port": ports.mtls,
-            "broker_password_port": ports.password,
-            "mqtt_username": login.username,
-            "mqtt_password": login.password,
-        }
+        made = self.certificates
+        pem = {"ca_pem": made.ca_pem, "client_cert_pem": made.client_cert_pem}
+        return {**pem, "client_key_pem": made.client_key_pem, **self.broker.provision()}
 
     @contextmanager
     def session(self, **told: str | int) -> Iterator[AgentSession]:
@@ -87,8 +77,9 @@ class Lab:
     def measure(self, folder: Path, **changes: Scalar) -> tuple[Series, Observed, list[Note]]:
         """One case with the real requester and the real server, from start to finish."""
         case = Case("http_gateway", {**PARAMETERS, **changes})
-        folder.mkdir()
-        companion = GatewayCompanion(self._place(case, folder))
+        place = Bench(self.broker, self.certificates).place(folder)
+        here = {"board": BOARD, "board_address": HOST, "host_address": HOST}
+        companion = GatewayCompanion(replace(place, case=case, **here))
         notes: list[Note] = []
         try:
             with self.session(**companion.start()) as session:
@@ -96,24 +87,6 @@ class Lab:
             return series, companion.finish(series), notes
         finally:
             companion.stop()
-
-    def _place(self, case: Case, folder: Path) -> Place:
-        return Place(
-            case=case,
-            board=BOARD,
-            board_address=HOST,
-            host_address=HOST,
-            interface="lo",
-            access_point_interface="",
-            spawner=LocalSpawner(),
-            broker=self.broker,
-            certificates=self.certificates,
-            secrets_dir=folder,
-            peer_name=PEER_NAME,
-            air=None,
-            folder=folder,
-            keep_captures=False,
-        )
 
     @contextmanager
     def asked(
