@@ -10,7 +10,6 @@ import socket
 import struct
 import sys
 import time
-from collections.abc import Callable
 
 LOOPBACK = "127.0.0.1"
 BOARD = (LOOPBACK, 5001)
@@ -33,6 +32,16 @@ def _listen(kind: socket.SocketKind) -> socket.socket:
     return server
 
 
+def _accepted() -> socket.socket:
+    return _listen(socket.SOCK_STREAM).accept()[0]
+
+
+def _client() -> socket.socket:
+    client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    client.connect(BOARD)
+    return client
+
+
 def datagram(number: int, *, sent_s: float | None = None, header: bytes = b"") -> bytes:
     stamp = time.time() if sent_s is None else sent_s
     head = struct.pack(
@@ -50,14 +59,14 @@ def hold_port(kind: str) -> None:
 
 def mute_server() -> None:
     """Take the connection and read nothing, ever."""
-    connection, _ = _listen(socket.SOCK_STREAM).accept()
+    connection = _accepted()
     time.sleep(LIFE_S)
     connection.close()
 
 
 def rude_server() -> None:
     """Reset the connection in the middle of the test."""
-    connection, _ = _listen(socket.SOCK_STREAM).accept()
+    connection = _accepted()
     connection.recv(100_000, socket.MSG_WAITALL)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     connection.close()
@@ -65,7 +74,7 @@ def rude_server() -> None:
 
 def hasty_server() -> None:
     """Send for -R a little, and close long before the time."""
-    connection, _ = _listen(socket.SOCK_STREAM).accept()
+    connection = _accepted()
     connection.recv(60, socket.MSG_WAITALL)
     connection.sendall(bytes(50_000))
     connection.close()
@@ -121,9 +130,8 @@ def headerless_tcp_client() -> None:
 
 def headerless_udp_client() -> None:
     """Send for a second what the example in old ESP-IDFs sends: numbers, no time, no header, no end."""
+    client = _client()
     _ready()
-    client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    client.connect(BOARD)
     for number in range(100):
         client.send(struct.pack(">iII", number + 1, 0, 0).ljust(DATAGRAM_BYTES, b"\0"))
         time.sleep(0.01)
@@ -131,9 +139,8 @@ def headerless_udp_client() -> None:
 
 def stranger() -> None:
     """Send datagrams that are no iperf's."""
+    client = _client()
     _ready()
-    client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    client.connect(BOARD)
     while True:
         client.send(b"\x80hello")
         client.send(datagram(-7))
@@ -143,9 +150,8 @@ def stranger() -> None:
 
 def disorderly_client() -> None:
     """Send 1, 3, 2, 3, 6, a number from nowhere, and the end (10): then print what the board reports."""
+    client = _client()
     _ready()
-    client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    client.connect(BOARD)
     client.settimeout(5.0)
     start = time.time()
     for number in (1, 3, 2, 3, 6, 2_000_000_000):
@@ -160,9 +166,8 @@ def disorderly_client() -> None:
 
 def falling_silent_client() -> None:
     """Begin a test and stop without a word."""
+    client = _client()
     _ready()
-    client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    client.connect(BOARD)
     for number in range(1, 20):
         client.send(datagram(number))
     time.sleep(LIFE_S)
@@ -172,8 +177,7 @@ def lossy_path(port: str, every: str) -> None:
     """Pass datagrams on to the board, but every so-many-th of the client's; the last ones all get through."""
     near = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     near.bind((LOOPBACK, int(port)))
-    far = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    far.connect(BOARD)
+    far = _client()
     far.setblocking(False)
     near.settimeout(0.005)
     _ready()
@@ -194,25 +198,5 @@ def lossy_path(port: str, every: str) -> None:
             pass
 
 
-PEERS: dict[str, Callable[..., None]] = {
-    function.__name__: function
-    for function in (
-        hold_port,
-        mute_server,
-        rude_server,
-        hasty_server,
-        lying_server,
-        deaf_server,
-        tcp_client,
-        headerless_tcp_client,
-        headerless_udp_client,
-        stranger,
-        disorderly_client,
-        falling_silent_client,
-        lossy_path,
-        witness,
-    )
-}
-
 if __name__ == "__main__":
-    PEERS[sys.argv[1]](*sys.argv[2:])
+    globals()[sys.argv[1]](*sys.argv[2:])

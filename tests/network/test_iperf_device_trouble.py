@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
+from hil.base.errors import ConfigError, FirmwareError, RigError
 from tests.network.iperf_device_rig import Board, Network
 
 pytestmark = pytest.mark.slow
@@ -33,13 +33,8 @@ def board(network: Network) -> Board:
 
 def test_disorder_is_told_apart(board: Board, network: Network) -> None:
     """Lost, late and twice are three things; a number from nowhere is ignored; the report repeats."""
-    series = board.run(
-        lambda: network.peer("disorderly_client"),
-        protocol="udp",
-        role="server",
-        amount_bytes=1,
-        interval_ms=10_000,
-    )
+    case = {"protocol": "udp", "role": "server", "amount_bytes": 1, "interval_ms": 10_000}
+    series = board.run(lambda: network.peer("disorderly_client"), **case)
     facts, columns = series.device, series.columns
     assert (columns["expected_count"], columns["lost_count"]) == ((10,), (5,))  # 4, 5, 7, 8, 9
     assert columns["out_of_order_count"] == (1,)
@@ -66,18 +61,18 @@ def test_offer_above_what_the_link_takes_is_a_result(board: Board, network: Netw
 @pytest.mark.parametrize(
     ("peer", "parameters", "sentence"),
     [
-        ((), {}, "cannot be reached: Connection refused"),
+        ((), {}, "Connection refused"),
         ((), {"protocol": "udp"}, "refused"),
         ((), {"protocol": "udp", "reverse": 1}, "refused, asking for -R"),
-        (("mute_server",), {"timeout_ms": 400, "duration_s": 20}, "took no data for 400 ms"),
-        (("mute_server",), {"timeout_ms": 400, "reverse": 1}, "fell silent for 400 ms, after 0 bytes"),
-        (("rude_server",), {}, "broke the connection off, sending"),
+        (("mute_server",), {"timeout_ms": 400, "duration_s": 20}, "no data for 400 ms"),
+        (("mute_server",), {"timeout_ms": 400, "reverse": 1}, "silent for 400 ms, after 0 bytes"),
+        (("rude_server",), {}, "broke .* off, sending"),
         (("hasty_server",), {"reverse": 1}, r"ended after \d+ ms of 1000 ms"),
-        (("hasty_server",), {"reverse": 1, "amount_bytes": 60_000}, "closed after 50000 bytes of 60000"),
-        (("lying_server", -3, 60), {"protocol": "udp"}, "report that has negative counts"),
-        (("lying_server", 90, 60), {"protocol": "udp"}, r"lost more .* \(lost 90 of 60\)"),
-        (("lying_server", 0, 90_000), {"protocol": "udp"}, "it is another test's"),
-        (("deaf_server",), {"protocol": "udp"}, "sent no report, though asked 10 times every 250 ms"),
+        (("hasty_server",), {"reverse": 1, "amount_bytes": 60_000}, "50000 bytes of 60000"),
+        (("lying_server", -3, 60), {"protocol": "udp"}, "negative counts"),
+        (("lying_server", 90, 60), {"protocol": "udp"}, "lost 90 of 60"),
+        (("lying_server", 0, 90_000), {"protocol": "udp"}, "another test"),
+        (("deaf_server",), {"protocol": "udp"}, "no report, .* 10 times every 250 ms"),
     ],
 )  # fmt: skip
 def test_trouble_with_a_server(
@@ -91,45 +86,40 @@ def test_trouble_with_a_server(
 
 
 @pytest.mark.parametrize(
-    ("peer", "parameters", "owner", "sentence"),
+    ("peer", "parameters", "sentence"),
     [
-        ((), {"timeout_ms": 300}, RigError, "no iperf client came to the board's TCP port 5001 in 300"),
-        ((), {"timeout_ms": 300, "protocol": "udp"}, RigError, "no iperf client came to .* UDP port"),
-        (("stranger",), {"timeout_ms": 300, "protocol": "udp"}, RigError, "is the start of an iperf stream"),
-        (("tcp_client", ""), {"timeout_ms": 300}, RigError, "connected and sent no header for 300"),
-        (("tcp_client", "40010078"), {"timeout_ms": 300}, RigError, "connected and sent no header for 300"),
-        (("tcp_client", b"GET / HTTP/1.1\r\n".hex()), {}, RigError, "garbage instead of iperf 2's header"),
-        (("tcp_client", b"ab2cd3ef4gh5".hex()), {}, RigError, "speaks iperf 3"),
-        (("tcp_client", "40010078" + "00" * 56), {}, RigError, "another iperf than 2"),
-        (("falling_silent_client",), {"timeout_ms": 1500, "protocol": "udp"}, RigError, "fell silent for"),
+        ((), {"timeout_ms": 300}, "no iperf client .* TCP port 5001 in 300"),
+        ((), {"timeout_ms": 300, "protocol": "udp"}, "no iperf client .* UDP port"),
+        (("stranger",), {"timeout_ms": 300, "protocol": "udp"}, "start of an iperf stream"),
+        (("tcp_client", ""), {"timeout_ms": 300}, "no header for 300"),
+        (("tcp_client", "40010078"), {"timeout_ms": 300}, "no header for 300"),
+        (("tcp_client", b"GET / HTTP/1.1\r\n".hex()), {}, "garbage"),
+        (("tcp_client", b"ab2cd3ef4gh5".hex()), {}, "speaks iperf 3"),
+        (("tcp_client", "40010078" + "00" * 56), {}, "another iperf than 2"),
+        (("falling_silent_client",), {"timeout_ms": 1500, "protocol": "udp"}, "silent for"),
     ],
 )  # fmt: skip
 def test_trouble_with_a_client(
-    board: Board,
-    network: Network,
-    peer: tuple[str, ...],
-    parameters: dict[str, int],
-    owner: type[HilError],
-    sentence: str,
+    board: Board, network: Network, peer: tuple[str, ...], parameters: dict[str, int], sentence: str
 ) -> None:
     """A client that does not come, speaks something else or falls silent is the rig's fault."""
-    with pytest.raises(owner, match=sentence):
+    with pytest.raises(RigError, match=sentence):
         board.run((lambda: network.peer(*peer)) if peer else None, role="server", **parameters)
 
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["-t", "1", "-R"], "asks for -R, the case has reverse=0"),
-        (["-t", "7"], "another -t or -n than the case"),
-        (["-t", "1", "-l", "999"], "another -l than the case"),
-        (["-t", "1", "-d"], "asks for -d or -r, which the board does not speak"),
-        (["-t", "1", "--full-duplex"], "asks for --full-duplex"),
-        (["-t", "1", "--trip-times"], "asks for --trip-times"),
-        (["-t", "1", "--bounceback"], "asks for --bounceback"),
-        (["-t", "1", "-P", "2"], "asks for -P above 1"),
-        (["-t", "1", "-P", "2", "-u"], "asks for -P above 1"),
-        (["-t", "1", "-P", "2", "-u", "-R"], "asks for -P above 1"),
+        (["-t", "1", "-R"], "-R, .* reverse=0"),
+        (["-t", "7"], "another -t or -n "),
+        (["-t", "1", "-l", "999"], "another -l "),
+        (["-t", "1", "-d"], "-d or -r"),
+        (["-t", "1", "--full-duplex"], " --full-duplex"),
+        (["-t", "1", "--trip-times"], " --trip-times"),
+        (["-t", "1", "--bounceback"], " --bounceback"),
+        (["-t", "1", "-P", "2"], " -P "),
+        (["-t", "1", "-P", "2", "-u"], " -P "),
+        (["-t", "1", "-P", "2", "-u", "-R"], " -P "),
     ],
 )
 def test_iperf_asks_for_what_the_case_does_not(
@@ -150,10 +140,10 @@ def test_socket_options(board: Board, network: Network, reverse: int, option: st
     ).device
     assert (facts["window_bytes"], facts["nodelay"]) == (4096, 1)
     assert 0 < int(facts["mss_bytes"] or 0) <= 536
-    build_with = f"cannot be set: .* 5760 bytes; build with CONFIG_LWIP_{option}_DEFAULT=2440 to 65535"
-    with pytest.raises(ConfigError, match=f"window_bytes=1000000 {build_with}"):
+    build_with = f"5760 bytes; .* CONFIG_LWIP_{option}_DEFAULT=2440 to 65535"
+    with pytest.raises(ConfigError, match=f"window_bytes=1000000 .*{build_with}"):
         board.run(reverse=reverse, window_bytes=1_000_000)
-    with pytest.raises(ConfigError, match=r"mss_bytes=9 cannot be set: .* build with CONFIG_LWIP_TCP_MSS=9"):
+    with pytest.raises(ConfigError, match=r"mss_bytes=9 .* CONFIG_LWIP_TCP_MSS=9"):
         board.run(reverse=reverse, mss_bytes=9)
 
 
@@ -161,19 +151,17 @@ def test_socket_options(board: Board, network: Network, reverse: int, option: st
 def test_port_in_use(board: Board, network: Network, kind: str) -> None:
     """A port that somebody has is named, with its protocol."""
     network.peer("hold_port", kind)
-    with pytest.raises(
-        FirmwareError, match=f"{kind.upper()} port 5001 cannot be listened on: Address already"
-    ):
+    with pytest.raises(FirmwareError, match=f"{kind.upper()} port 5001 .*Address already"):
         board.run(protocol=kind, role="server")
 
 
 @pytest.mark.parametrize(
     ("parameters", "sentence"),
     [
-        ({"duration_s": 200}, "duration_s has more intervals than the sample buffer takes"),
-        ({"omit_s": 1}, "omit_s is not shorter than duration_s"),
-        ({"protocol": "udp", "length_bytes": 15}, "length_bytes of UDP is at least 16"),
-        ({"reverse": 1, "amount_bytes": 2**31}, "at most 2147483647"),
+        ({"duration_s": 200}, "duration_s has more intervals"),
+        ({"omit_s": 1}, "omit_s is not shorter"),
+        ({"protocol": "udp", "length_bytes": 15}, "length_bytes .* 16"),
+        ({"reverse": 1, "amount_bytes": 2**31}, " 2147483647"),
     ],
 )
 def test_contradicting_parameters(board: Board, parameters: dict[str, int], sentence: str) -> None:
@@ -184,7 +172,7 @@ def test_contradicting_parameters(board: Board, parameters: dict[str, int], sent
 
 def test_peer_not_provisioned(network: Network) -> None:
     """A board that was not told where its peer is says so."""
-    with pytest.raises(ConfigError, match=r"the iperf peer \(peer_host, peer_port\) was not provisioned"):
+    with pytest.raises(ConfigError, match=r"\(peer_host, peer_port\) .*not provisioned"):
         network.new_board().run()
 
 
@@ -197,7 +185,7 @@ def abort(board: Board) -> None:
 @pytest.mark.parametrize("protocol", ["tcp", "udp"])
 def test_abort_while_waiting(board: Board, protocol: str) -> None:
     """A host that gives up on a board that waits for its peer ends the run."""
-    with pytest.raises(RigError, match="was aborted"):
+    with pytest.raises(RigError, match="aborted"):
         board.run(lambda: abort(board), protocol=protocol, role="server", timeout_ms=60_000)
 
 

@@ -54,8 +54,22 @@ def check_received_over_tcp(outcome: Observed) -> Mapping[str, Scalar]:
     return facts
 
 
-def check_received_over_udp(outcome: Observed) -> None:
-    """Loss, jitter and transit differences stand in the same rows, and add up to iperf's end report."""
+def test_a_board_that_sends_over_tcp_is_measured_here(lab: IperfLab) -> None:
+    """The board is the client: the rows are what arrived, and the capture is removed."""
+    place = lab.place(omit_s=1, duration_s=2)
+    outcome = lab.measure_client(place, "-t", "2", "-l", "16384")
+    facts = check_received_over_tcp(outcome)
+    assert outcome.series.warmup_rows == 10
+    assert facts["capture_header_bytes"] == 40 * int(facts["capture_segments_count"] or 0)
+    assert facts["capture_syn_mss_bytes"] == facts["capture_mss_bytes"] == 1460
+    assert [path.name for path in sorted(place.folder.iterdir())] == ["capture.txt", "iperf.txt"]
+
+
+def test_a_board_that_sends_over_udp_is_measured_here(lab: IperfLab) -> None:
+    """The board is the client: loss and jitter are iperf's, transit differences the capture's. They stand in
+    the same rows, and add up to iperf's end report."""
+    place = lab.place(protocol="udp", rate_kbps=RATE_KBPS, keep_captures=True)
+    outcome = lab.measure_client(place, "-u", "-t", "1", "-b", "8m")
     columns, facts = outcome.series.columns, outcome.environment
     assert outcome.series.rows >= 9
     assert sum(columns["lost_count"]) == facts["report_lost_count"] == 0
@@ -72,24 +86,6 @@ def check_received_over_udp(outcome: Observed) -> None:
     ):
         assert 0 < mean <= worst
         assert jitter > 0  # of the same differences, by iperf's own clock
-
-
-def test_a_board_that_sends_over_tcp_is_measured_here(lab: IperfLab) -> None:
-    """The board is the client: the rows are what arrived, and the capture is removed."""
-    place = lab.place(omit_s=1, duration_s=2)
-    outcome = lab.measure_client(place, "-t", "2", "-l", "16384")
-    facts = check_received_over_tcp(outcome)
-    assert outcome.series.warmup_rows == 10
-    assert facts["capture_header_bytes"] == 40 * int(facts["capture_segments_count"] or 0)
-    assert facts["capture_syn_mss_bytes"] == facts["capture_mss_bytes"] == 1460
-    assert [path.name for path in sorted(place.folder.iterdir())] == ["capture.txt", "iperf.txt"]
-
-
-def test_a_board_that_sends_over_udp_is_measured_here(lab: IperfLab) -> None:
-    """The board is the client: loss and jitter are iperf's, transit differences the capture's."""
-    place = lab.place(protocol="udp", rate_kbps=RATE_KBPS, keep_captures=True)
-    outcome = lab.measure_client(place, "-u", "-t", "1", "-b", "8m")
-    check_received_over_udp(outcome)
     kept = lab.folder / str(outcome.environment["capture"])
     assert kept.stat().st_size > 60_000
 
