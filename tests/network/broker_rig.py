@@ -31,15 +31,8 @@ def running_broker(
     key_log: Path | None = None,
 ) -> Iterator[Broker]:
     """A broker of this machine that is stopped at the end."""
-    broker = Broker.start(
-        LocalSpawner(),
-        LOOPBACK,
-        folder / "broker",
-        certificates,
-        options or BrokerOptions(),
-        key_log=key_log,
-        slow_disk=slow_disk,
-    )
+    place = (LocalSpawner(), LOOPBACK, folder / "broker", certificates, options or BrokerOptions())
+    broker = Broker.start(*place, key_log=key_log, slow_disk=slow_disk)
     try:
         yield broker
     finally:
@@ -52,13 +45,9 @@ class Client:
     def __init__(self, broker: Broker, client_id: str = "", *, clean_session: bool = True) -> None:
         self._packet_id = 0
         self._came: list[mqtt.Packet] = []
-        self.socket = mqtt.connect(
-            broker.address,
-            broker.ports.tcp,
-            client_id or f"test-{os.getpid()}-{id(self)}",
-            TIMEOUT_S,
-            clean_session=clean_session,
-        )
+        name = client_id or f"test-{os.getpid()}-{id(self)}"
+        place = (broker.address, broker.ports.tcp)
+        self.socket = mqtt.connect(*place, name, TIMEOUT_S, clean_session=clean_session)
 
     def __enter__(self) -> Client:
         return self

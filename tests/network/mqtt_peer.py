@@ -18,6 +18,8 @@ from pathlib import Path
 
 import trustme
 
+from hil.network import mqtt_packets
+
 CONNECT, CONNACK, PUBLISH, PUBACK, PUBREC, PUBREL, PUBCOMP = 1, 2, 3, 4, 5, 6, 7
 SUBSCRIBE, SUBACK, PINGREQ, DISCONNECT = 8, 9, 12, 14
 CONNECT_HEADER_BYTES = 10  # protocol name, level, flags and keep alive (MQTT 3.1.1, 3.1.2)
@@ -69,20 +71,8 @@ class Packet:
         return self.body[self._payload_at() :]
 
 
-def encode_length(length: int) -> bytes:
-    """Encode a remaining length (MQTT 3.1.1, 2.2.3)."""
-    encoded = bytearray()
-    while True:
-        length, digit = divmod(length, 128)
-        encoded.append(digit | (0x80 if length else 0))
-        if not length:
-            return bytes(encoded)
-
-
 def publish_packet(topic: str, payload: bytes, *, qos: int, message_id: int = 0) -> bytes:
-    body = struct.pack(">H", len(topic)) + topic.encode()
-    body += struct.pack(">H", message_id) if qos else b""
-    return bytes([PUBLISH << 4 | qos << 1]) + encode_length(len(body) + len(payload)) + body + payload
+    return mqtt_packets.publish_packet(topic, payload, packet_id=message_id, qos=qos)
 
 
 def acknowledgement(packet_type: int, message_id: int) -> bytes:

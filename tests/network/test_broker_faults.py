@@ -91,7 +91,7 @@ def test_a_client_is_cut_off_without_rights_too(tmp_path: Path, certificates: Ce
             assert broker.cut(f"{address}:{port}") == "closed"
             assert victim.socket.recv(1) == b""
             other.publish(TOPIC, b"meanwhile")
-            with pytest.raises(RigError, match=rf"connection of {address}:{port} .* it is not connected"):
+            with pytest.raises(RigError, match=rf"{address}:{port} .*not connected"):
                 broker.cut(f"{address}:{port}")
         with Client(broker, "victim", clean_session=False) as victim:
             assert victim.received_all() == [b"meanwhile"]
@@ -121,7 +121,7 @@ def test_a_client_that_the_run_throws_out_is_no_second_hosts(
             assert broker.cut(board) == "closed"
         with connect(board):
             watch.check(began_ns)
-        with connect(LOOPBACK), pytest.raises(RigError, match="Two hosts were the MQTT client hil-board"):
+        with connect(LOOPBACK), pytest.raises(RigError, match=r"Two hosts .* hil-board"):
             watch.check(began_ns)
     finally:
         watch.stop()

@@ -36,17 +36,12 @@ def test_packets_are_counted_in_the_segments_that_hold_them(tmp_path: Path) -> N
     file.server(answer(0x70, 1) + answer(0x70, 2) + answer(0x70, 3))
     segments = dissected(file, tmp_path)
     up = bundling_of(segments, sender=CLIENT, ports=(1883,)).facts("up_")
-    assert up == {
-        "up_publishes_count": 4,
-        "up_publish_segments_count": 2,
-        "up_publishes_per_segment_max": 3,
-        "up_pubrels_per_segment_max": 2,
-        "up_pubcomps_per_segment_max": 0,
-        "up_ack_delay_p50_us": 1000,  # of 1, 1 and 2 ms
-        "up_ack_delay_max_us": 2000,
-        "up_first_segment_p50_bytes": None,
-        "up_segment_max_bytes": 19,
-    }
+    assert up == (
+        {"up_publishes_count": 4, "up_publish_segments_count": 2, "up_publishes_per_segment_max": 3}
+        | {"up_pubrels_per_segment_max": 2, "up_pubcomps_per_segment_max": 0}
+        | {"up_ack_delay_p50_us": 1000, "up_ack_delay_max_us": 2000}  # of 1, 1 and 2 ms
+        | {"up_first_segment_p50_bytes": None, "up_segment_max_bytes": 19}
+    )
     assert bundling_of(segments, sender=SERVER, ports=(1883,)).pubcomps_per_segment_max == 3
     assert bundling_of(segments, sender=CLIENT, ports=(8883,)).publishes_count == 0
     nothing = bundling_of([], sender=CLIENT).facts("ap_up_")

@@ -67,25 +67,13 @@ def test_a_connections_own_cost_is_apart_from_its_messages(tmp_path: Path) -> No
     file.server(flags=FIN | ACK)
     file.client(flags=FIN | ACK)
     file.server()
-    assert some(overhead(file, tmp_path)) == {
-        "handshake": 3 * HEADERS,
-        "connect": HEADERS + 19,
-        "connack": HEADERS + 4,
-        "connection_ack": HEADERS,
-        "subscribe": HEADERS + 8,
-        "suback": HEADERS + 5,
-        "ping": 2 * (HEADERS + 2),
-        "disconnect": HEADERS + 2,
-        "fin": 3 * HEADERS,
-        "ethernet": 28,
-        "ip": 40,
-        "tcp": 40,
-        "tcp_options": 24,
-        "publish_payload": 7,
-        "publish_header": 7,
-        "puback": 4,
-        "tcp_ack_only": HEADERS,
-    }
+    assert some(overhead(file, tmp_path)) == (
+        {"handshake": 3 * HEADERS, "connect": HEADERS + 19, "connack": HEADERS + 4, "connection_ack": HEADERS}
+        | {"subscribe": HEADERS + 8, "suback": HEADERS + 5, "ping": 2 * (HEADERS + 2)}
+        | {"disconnect": HEADERS + 2, "fin": 3 * HEADERS, "tcp_ack_only": HEADERS}
+        | {"ethernet": 28, "ip": 40, "tcp": 40, "tcp_options": 24}
+        | {"publish_payload": 7, "publish_header": 7, "puback": 4}
+    )
 
 
 def test_counts_are_of_packets_frames_and_connections(tmp_path: Path) -> None:
@@ -125,12 +113,9 @@ def test_what_is_sent_again_asked_or_unreadable_is_apart(tmp_path: Path) -> None
     file.client(publish("t", b"y" * 100)[:50])
     file.server(flags=RST | ACK)
     found = overhead(file, tmp_path)
-    assert found.parts["retransmitted"] == HEADERS + 15
-    assert found.parts["ethernet"] == 14 + 5
-    assert found.parts["tcp_probe"] == 2 * HEADERS + 1
-    assert found.parts["rst"] == HEADERS
-    assert found.parts["undissected"] == HEADERS + 50
-    assert found.parts["tcp_ack_only"] == HEADERS
+    places = {"retransmitted": HEADERS + 15, "ethernet": 14 + 5, "tcp_probe": 2 * HEADERS + 1, "rst": HEADERS}
+    places |= {"undissected": HEADERS + 50, "tcp_ack_only": HEADERS}
+    assert places.items() <= found.parts.items()
 
 
 def test_a_long_message_and_what_rides_with_it_are_the_messages(tmp_path: Path) -> None:

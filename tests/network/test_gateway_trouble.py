@@ -126,7 +126,7 @@ def test_a_server_that_fails_its_own_host_too_is_the_rigs(
     """Rule: where the host gets no answer from its own server either, no board is blamed for its reads."""
     with answering(answer) as port:
         spawner = Redirected((port, port))
-        with pytest.raises(RigError, match=rf"no proper answer from its .*: port {port}: ({said})"):
+        with pytest.raises(RigError, match=rf"answer .*: port {port}: ({said})"):
             bench.measure(tmp_path / "case", "not-http", spawner)
 
 
@@ -179,7 +179,7 @@ def test_a_server_that_dies_is_named_while_the_case_runs(bench: Bench, tmp_path:
         process.kill()
         process.wait(DEADLINE_S)
         for look in (companion.check, lambda: companion.finish(series(board))):
-            with pytest.raises(RigError, match=r"name server .* was killed by signal 9"):
+            with pytest.raises(RigError, match=r"name server .*killed by signal 9"):
                 look()
 
 

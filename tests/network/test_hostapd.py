@@ -67,7 +67,7 @@ def test_a_network_is_seen_to_die(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert (tmp_path / "hostapd.conf").stat().st_mode & 0o077 == 0
         os.kill(pid, 9)
         wait_for(lambda: running._process.returncode is not None, "hostapd's end")
-        with pytest.raises(RigError, match=rf"'hil lab' \(hostapd, pid {pid}\) was killed by signal 9"):
+        with pytest.raises(RigError, match=rf"'hil lab' \(hostapd, pid {pid}\) .*killed by signal 9"):
             running.check()
     finally:
         running.stop()
@@ -85,9 +85,7 @@ def test_what_hostapd_refuses_in_its_file_is_the_configurations_fault(tmp_path: 
 @there_is_hostapd
 def test_a_host_without_a_radio_is_one_sentence(tmp_path: Path) -> None:
     """The real hostapd with the real driver, on an interface that is none: named, with a way out."""
-    with pytest.raises(
-        RigError, match=r"channel 6: (this host has no radio|there is no such interface)"
-    ) as e:
+    with pytest.raises(RigError, match=r"channel 6: .*(no radio|no such interface)") as e:
         start(tmp_path, POINT, driver="nl80211")
     assert "iw dev" in e.value.next_step
 

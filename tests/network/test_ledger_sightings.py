@@ -180,5 +180,5 @@ def test_a_damaged_line_of_arrivals_names_its_file_and_line(tmp_path: Path, line
     path.write_text(f"{HEADING}1,1,0,0,0,9\n{line}\n2,2,0,0,0,9\n")
     with pytest.raises(RigError, match=r"arrivals\.csv:3: "):
         read_arrivals(path, run=9)
-    with pytest.raises(RigError, match="could not be read: No such file"):
+    with pytest.raises(RigError, match=r"none\.csv .*No such file"):
         read_arrivals(tmp_path / "none.csv", run=9)

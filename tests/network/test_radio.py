@@ -69,39 +69,22 @@ def look(
     busy: int = 300,
     sent: int = 9,
 ) -> RadioLook:
-    station = STATION.format(
-        idle=3, rx_bytes=1, tx=tx, retries=retries, failed=retries // 2, connected=connected
-    )
+    own = {"tx": tx, "retries": retries, "failed": retries // 2, "connected": connected}
+    station = STATION.format(idle=3, rx_bytes=1, **own)
     return read_iw(INFO + station + SURVEY.format(active=active, busy=busy, sent=sent))
 
 
 def test_a_case_is_told_by_what_was_added() -> None:
     """Counters are differences, levels the last ones, of this board and of the channel in use alone."""
     facts = changes(look(), look(tx=350, retries=25, connected=70, active=11_000, busy=4300, sent=509), MAC)
-    assert facts == {
-        "channel": 6,
-        "frequency_mhz": 2437,
-        "width_mhz": 20,
-        "power_dbm": 12.0,
-        "associated": True,
-        "reassociated": False,
-        "rx_packets_count": 0,
-        "rx_bytes": 0,
-        "rx_dropped_count": 0,
-        "tx_packets_count": 250,
-        "tx_bytes": 0,
-        "tx_retries_count": 20,
-        "tx_failed_count": 10,
-        "rssi_dbm": -60,
-        "rssi_average_dbm": -59,
-        "tx_rate_kbps": 65_000,
-        "rx_rate_kbps": 72_200,
-        "channel_active_ms": 10_000,
-        "channel_busy_ms": 4000,
-        "channel_receive_ms": 0,
-        "channel_transmit_ms": 500,
-        "noise_dbm": -95,
-    }
+    assert facts == (
+        {"channel": 6, "frequency_mhz": 2437, "width_mhz": 20, "power_dbm": 12.0, "noise_dbm": -95}
+        | {"associated": True, "reassociated": False, "rssi_dbm": -60, "rssi_average_dbm": -59}
+        | {"rx_packets_count": 0, "rx_bytes": 0, "rx_dropped_count": 0, "rx_rate_kbps": 72_200}
+        | {"tx_packets_count": 250, "tx_bytes": 0, "tx_retries_count": 20, "tx_failed_count": 10}
+        | {"tx_rate_kbps": 65_000, "channel_active_ms": 10_000, "channel_busy_ms": 4000}
+        | {"channel_receive_ms": 0, "channel_transmit_ms": 500}
+    )
 
 
 def test_a_board_that_joined_anew_has_counters_of_its_own() -> None:

@@ -182,9 +182,11 @@ def test_what_hil_starts_is_allowed_as_it_stands(tmp_path: Path, monkeypatch: py
 LINKS = (
     Impairment(rate_kbit=2000),
     Impairment(
-        delay_us=20_000, jitter_us=3_000, distribution="normal", correlation_ppm=1000, loss_ppm=10_000
+        delay_us=20_000, jitter_us=3_000, distribution="normal", correlation_ppm=250_000, loss_ppm=10_000
     ),
-    Impairment(delay_us=500, burst_start_ppm=10, burst_end_ppm=30, burst_loss_ppm=90, duplicate_ppm=1),
+    Impairment(
+        delay_us=500, burst_start_ppm=10, burst_end_ppm=300_000, burst_loss_ppm=900_000, duplicate_ppm=1
+    ),
 )
 
 

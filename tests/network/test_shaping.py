@@ -196,7 +196,7 @@ def test_what_somebody_else_shapes_is_left_alone(rack: VirtualRack, air: ShapedA
     own = f"tc qdisc add dev {interface} root tbf rate 1gbit burst 1mb latency 9ms".split()
     assert asked(rack, own, tmp_path)[0] == 0
     try:
-        with pytest.raises(RigError, match=rf"{interface} has a qdisc of its own \(tbf "):
+        with pytest.raises(RigError, match=rf"{interface} has .*\(tbf "):
             air.set("b1", "downlink", rate_kbit=1000)
         assert "tbf" in asked(rack, ["tc", "qdisc", "show", "dev", interface], tmp_path)[1]
     finally:
@@ -206,14 +206,8 @@ def test_what_somebody_else_shapes_is_left_alone(rack: VirtualRack, air: ShapedA
 def test_parameters_become_tcs_words() -> None:
     """Microseconds, millionths and kbit/s, each with its unit; a rate alone asks netem for nothing."""
     assert netem_words(Impairment(rate_kbit=9)) == []
-    link = Impairment(
-        delay_us=5000,
-        jitter_us=900,
-        distribution="normal",
-        correlation_ppm=250_000,
-        loss_ppm=1500,
-        keep_order=0,
-    )
+    spread = {"delay_us": 5000, "jitter_us": 900, "correlation_ppm": 250_000, "keep_order": 0}
+    link = Impairment(**spread, distribution="normal", loss_ppm=1500)
     words = ["delay", "5000us", "900us", "25.0000%", "distribution", "normal", "loss", "random", "0.1500%"]
     assert netem_words(link) == words
     bursts = Impairment(burst_start_ppm=2000, burst_end_ppm=200_000, duplicate_ppm=10)

@@ -38,7 +38,7 @@ def test_a_program_that_is_stopped_is_named(sleeper: subprocess.Popen[bytes]) ->
     stop_for(sleeper.pid, 0.3)
     standstill.check()
     stop_for(sleeper.pid, 1.3)
-    with pytest.raises(RigError, match=r"The host's iperf stood still for 1\.\d s meanwhile"):
+    with pytest.raises(RigError, match=r"iperf stood still for 1\.\d s"):
         standstill.check()
     standstill.end()
 

@@ -28,13 +28,9 @@ def _program() -> Path:
 
 def drive(*commands: str) -> list[Said]:
     """Run the program with these commands: what each said, its first word as ``result``."""
+    told = "".join(f"{command}\n" for command in commands)
     done = subprocess.run(
-        [_program()],
-        input="".join(f"{command}\n" for command in commands),
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE_S,
-        check=False,
+        [_program()], input=told, capture_output=True, text=True, timeout=DEADLINE_S, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     lines = re.findall(r"^(?:connect|get|echo|save|resolve) (\S+) ?(.*)$", done.stdout, re.MULTILINE)
@@ -45,20 +41,10 @@ def drive(*commands: str) -> list[Said]:
 def s_server(pem: Path, *options: str) -> Iterator[int]:
     """OpenSSL's server: it answers GET with what it knows of the session. Yields its port."""
     port = free_ports(1)[0]
-    files = [
-        "-cert",
-        str(pem / "server.pem"),
-        "-key",
-        str(pem / "server.key"),
-        "-CAfile",
-        str(pem / "ca.pem"),
-    ]
-    server = subprocess.Popen(
-        ["openssl", "s_server", "-accept", f"127.0.0.1:{port}", *files, "-www", *options],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
+    own = {"-cert": "server.pem", "-key": "server.key", "-CAfile": "ca.pem"}
+    files = [word for option, name in own.items() for word in (option, str(pem / name))]
+    argv = ["openssl", "s_server", "-accept", f"127.0.0.1:{port}", *files, "-www", *options]
+    server = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     assert server.stdout is not None
     try:
         while "ACCEPT" not in (line := server.stdout.readline()):
