@@ -34,11 +34,6 @@ TIMEOUT_S = 20
 LISTENERS = ("tcp", "tls", "mtls", "password")
 
 
-@pytest.fixture(scope="module")
-def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
-    return make_certificates(tmp_path_factory.mktemp("certificates"), LOOPBACK, "10.77.0.1")
-
-
 @pytest.fixture
 def broker(tmp_path: Path, certificates: Certificates) -> Iterator[Broker]:
     started = Broker.start(LocalSpawner(), LOOPBACK, tmp_path / "broker", certificates)

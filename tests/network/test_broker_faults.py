@@ -19,7 +19,7 @@ from hil.network.broker import Broker, BrokerOptions
 from hil.network.broker_client import Client as Connected
 from hil.network.broker_client import find_client
 from hil.network.broker_watch import BrokerWatch
-from hil.network.certificates import Certificates, make_certificates
+from hil.network.certificates import Certificates
 from hil.network.flood import TOPIC as FLOOD_TOPIC
 from hil.network.flood import Flood
 from hil.network.process import LocalProcess, LocalSpawner
@@ -27,11 +27,6 @@ from tests.boards.rack_tools import running_rack, wait_until
 from tests.network.broker_rig import LOOPBACK, TIMEOUT_S, Client, running_broker
 
 TOPIC = "test/topic"
-
-
-@pytest.fixture(scope="module")
-def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
-    return make_certificates(tmp_path_factory.mktemp("certificates"), LOOPBACK, "10.77.0.1")
 
 
 @pytest.mark.slow

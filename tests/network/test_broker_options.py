@@ -10,18 +10,13 @@ import pytest
 
 from hil.network import mqtt_packets as mqtt
 from hil.network.broker_config import BrokerOptions
-from hil.network.certificates import Certificates, make_certificates
-from tests.network.broker_rig import LOOPBACK, Client, running_broker
+from hil.network.certificates import Certificates
+from tests.network.broker_rig import Client, running_broker
 
 pytestmark = pytest.mark.slow
 
 TOPIC = "test/topic"
 SENT = 20
-
-
-@pytest.fixture(scope="module")
-def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
-    return make_certificates(tmp_path_factory.mktemp("certificates"), LOOPBACK)
 
 
 def publish_numbers(client: Client, count: int = SENT) -> list[bytes]:

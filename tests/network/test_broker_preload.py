@@ -15,18 +15,13 @@ import pytest
 from hil.base.errors import RigError
 from hil.network.broker import Broker, SlowDisk
 from hil.network.capture import Capture
-from hil.network.certificates import Certificates, make_certificates
+from hil.network.certificates import Certificates
 from hil.network.preload import build as preload
 from hil.network.preload.build import build_library
 from tests.boards.rack_tools import running_rack
-from tests.network.broker_rig import DB_BYTES, LOOPBACK, TIMEOUT_S, Client, running_broker, seconds_of_saves
+from tests.network.broker_rig import DB_BYTES, TIMEOUT_S, Client, running_broker, seconds_of_saves
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
-    return make_certificates(tmp_path_factory.mktemp("certificates"), LOOPBACK, "10.77.0.1")
 
 
 def topics_in(capture: Path, port: int, keys: Path | None) -> list[str]:

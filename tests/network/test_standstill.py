@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
 
 import pytest
 
@@ -15,13 +14,6 @@ from hil.base.errors import RigError
 from hil.network.broker_watch import Absences
 from hil.network.standstill import Standstill, is_kept
 from tests.lab import wait_for
-
-
-@pytest.fixture
-def sleeper() -> Iterator[subprocess.Popen[bytes]]:
-    with subprocess.Popen(["sleep", "60"]) as process:
-        yield process
-        process.kill()
 
 
 def stop_for(pid: int, seconds: float) -> None:
@@ -32,30 +24,27 @@ def stop_for(pid: int, seconds: float) -> None:
 
 
 @pytest.mark.slow
-def test_a_program_that_is_stopped_is_named(sleeper: subprocess.Popen[bytes]) -> None:
-    """For a second or more; a shorter stop, and a program that waits for something else, are none."""
-    standstill = Standstill("The host's iperf", lambda: sleeper.pid)
-    stop_for(sleeper.pid, 0.3)
-    standstill.check()
-    stop_for(sleeper.pid, 1.3)
-    with pytest.raises(RigError, match=r"iperf stood still for 1\.\d s"):
-        standstill.check()
-    standstill.end()
-
-
-@pytest.mark.slow
-def test_what_the_run_itself_stops_is_meant(sleeper: subprocess.Popen[bytes]) -> None:
-    """A case that stalls its broker says from when to when; nothing is seen of a program that is none."""
+def test_a_program_that_is_stopped_is_named_unless_the_run_means_it() -> None:
+    """For a second or more; a shorter stop, and a program that waits for something else, are none. A case
+    that stalls its broker says from when to when; nothing is seen of a program that is none."""
     meant: list[tuple[int, int | None]] = []
 
     def spells() -> Absences:
         return meant
 
-    standstill = Standstill("The broker", lambda: sleeper.pid, spells)
-    meant.append((time.monotonic_ns(), None))
-    stop_for(sleeper.pid, 1.3)
-    meant[0] = (meant[0][0], time.monotonic_ns())
-    standstill.check()
-    standstill.end()
+    with subprocess.Popen(["sleep", "60"]) as sleeper:
+        unasked = Standstill("The host's iperf", lambda: sleeper.pid)
+        stalled = Standstill("The broker", lambda: sleeper.pid, spells)
+        stop_for(sleeper.pid, 0.3)
+        unasked.check()
+        meant.append((time.monotonic_ns(), None))
+        stop_for(sleeper.pid, 1.3)
+        meant[0] = (meant[0][0], time.monotonic_ns())
+        with pytest.raises(RigError, match=r"iperf stood still for 1\.\d s"):
+            unasked.check()
+        stalled.check()
+        for standstill in (unasked, stalled):
+            standstill.end()
+        sleeper.kill()
     assert not is_kept(None)
     assert not is_kept(0)
