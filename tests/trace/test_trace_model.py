@@ -55,24 +55,20 @@ def test_names_are_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "device", "named"),
+    ("event", "device", "named"),
     [
-        ((5, 0, 20, 1, 0), {}, "event 20 at 5 us is unknown"),
-        ((5, 0, 63, 1, 0), {}, "event 63"),
-        ((5, 0, 1, 1, 0), {"task_9": "low:x:1"}, "task_9='low:x:1'"),
-        ((5, 0, 1, 1, 0), {"object_3": "spoon"}, "object_3='spoon' is none of mutex"),
+        (20, {}, "event 20 at 5 us"),
+        (63, {}, "event 63"),
+        (1, {"task_9": "low:x:1"}, "task_9='low:x:1'"),
+        (1, {"object_3": "spoon"}, "object_3='spoon'"),
     ],
 )
-def test_what_cannot_be_read_is_named(row: Row, device: dict[str, str], named: str) -> None:
-    """An unknown event or a name of another form is the firmware's, and the sentence quotes it."""
-    series = series_of([row], device=device)
+def test_what_cannot_be_read_is_named(event: int, device: dict[str, str], named: str) -> None:
+    """An unknown event, a name of another form and missing columns are the firmware's, and are quoted."""
+    series = series_of([(5, 0, event, 1, 0)], device=device)
     with pytest.raises(FirmwareError, match=named):
         read_trace(series.columns, series.device, exact=True)
-
-
-def test_a_missing_column_is_named() -> None:
-    """Samples of another bench are no trace."""
-    with pytest.raises(FirmwareError, match="event, task, argument missing"):
+    with pytest.raises(FirmwareError, match="event, task, argument"):
         read_trace({"time_us": (1,), "core": (0,)}, {}, exact=True)
 
 
@@ -125,27 +121,44 @@ def test_an_inherited_priority_decides_on_a_host() -> None:
     assert [(one.start_us, one.end_us) for one in low] == [(1020, 1400)]
 
 
-def test_who_ran_before_the_first_event_is_known_by_what_it_does() -> None:
-    """A ring begins in the middle: who waits, takes or sleeps there was running."""
-    timeline = reconstruct(
-        trace_of(
+@pytest.mark.parametrize(
+    ("rows", "task", "found"),
+    [
+        # A ring begins in the middle: who waits, takes or sleeps there was running.
+        (
+            [(10, 1, TAKEN, LOW, 1), (50, 1, WAITS, LOW, 2), (50, 1, OUT, LOW, 0), (60, 1, IN, MIDDLE, 0)],
+            LOW,
+            [(10, 50, "running", 1, 6), (50, 60, "waiting", 1, 6)],
+        ),
+        # A segment has one priority in force.
+        (
+            [(0, 1, IN, LOW, 0), (5, 1, INHERITS, LOW, 20), (9, 1, DELAYS, LOW, 0), (9, 1, OUT, LOW, 0)],
+            LOW,
+            [(0, 5, "running", 1, 6), (5, 9, "running", 1, 20)],
+        ),
+        # FreeRTOS lists a running task anew when its priority changes: it is not out for that.
+        (
             [
-                (10, 1, TAKEN, MIDDLE, 1),
-                (50, 1, WAITS, MIDDLE, 2),
-                (50, 1, OUT, MIDDLE, 0),
-                (60, 1, IN, LOW, 0),
-            ]
-        )
-    )
-    assert states(timeline, MIDDLE) == [(10, 50, "running"), (50, 60, "waiting")]
-
-
-def test_a_raised_priority_splits_a_stretch() -> None:
-    """A segment has one priority in force."""
-    timeline = reconstruct(
-        trace_of([(0, 1, IN, LOW, 0), (5, 1, INHERITS, LOW, 20), (9, 1, DELAYS, LOW, 0), (9, 1, OUT, LOW, 0)])
-    )
-    assert [(one.end_us, one.priority) for one in timeline.segments[LOW]] == [(5, 6), (9, 20)]
+                *[(0, 0, IN, TIMER, 0), (5, 0, READY, TIMER, 22)],
+                (9, 0, WAITS, TIMER, 1),
+                (9, 0, OUT, TIMER, 0),
+            ],
+            TIMER,
+            [(0, 9, "running", 0, 22)],
+        ),
+        # Where a chip's ring lost the event that took a task off a core, its next one counts.
+        (
+            [(0, 0, IN, LOW, 0), (10, 1, IN, LOW, 0), (20, 0, WAITS, TIMER, 1), (30, 1, OUT, LOW, 0)],
+            LOW,
+            [(0, 10, "running", 0, 6), (10, 30, "running", 1, 6)],
+        ),
+    ],
+    ids=["before the first event", "raised priority", "listed anew", "moved"],
+)
+def test_a_stretch_has_one_state_core_and_priority(rows: list[Row], task: int, found: object) -> None:
+    """It begins and ends with the event that changes one of them, or where an event was lost."""
+    segments = reconstruct(trace_of(rows)).segments[task]
+    assert [(one.start_us, one.end_us, one.state.value, one.core, one.priority) for one in segments] == found
 
 
 ROWS = st.lists(
@@ -178,16 +191,6 @@ def test_at_most_one_task_runs_on_a_core(rows: list[Row], exact: bool) -> None:
         assert all(end <= start for (_, end), (start, _) in pairwise(sorted(stretches)))
 
 
-def test_a_ready_task_that_runs_goes_on() -> None:
-    """FreeRTOS lists a running task anew when its priority changes: it is not out for that."""
-    timeline = reconstruct(
-        trace_of(
-            [(0, 0, IN, TIMER, 0), (5, 0, READY, TIMER, 22), (9, 0, WAITS, TIMER, 1), (9, 0, OUT, TIMER, 0)]
-        )
-    )
-    assert states(timeline, TIMER) == [(0, 9, "running")]
-
-
 def test_times_go_on_where_32_bits_end() -> None:
     """A board that traces for more than 71 minutes begins anew; the events stay in order."""
     rows = [
@@ -199,10 +202,3 @@ def test_times_go_on_where_32_bits_end() -> None:
     trace = trace_of(rows)
     assert [event.kind for event in trace.events] == [READY, IN, DELAYS, OUT]
     assert trace.end_us - trace.start_us == 17
-
-
-def test_a_task_that_moved_runs_on_one_core() -> None:
-    """Where a chip's ring lost the event that took a task off a core, its next one counts."""
-    rows = [(0, 0, IN, LOW, 0), (10, 1, IN, LOW, 0), (20, 0, WAITS, TIMER, 1), (30, 1, OUT, LOW, 0)]
-    segments = reconstruct(trace_of(rows)).segments[LOW]
-    assert [(one.start_us, one.end_us, one.core) for one in segments] == [(0, 10, 0), (10, 30, 1)]

@@ -98,13 +98,8 @@ def test_inferred_slices_say_so() -> None:
     trace = trace_of(on_a_host(inverted()), exact=False)
     found = proto.Trace.FromString(written(trace)).packet
     core = tracks(list(found))["core 1"]
-    categories = {
-        word
-        for packet in found
-        if packet.track_event.track_uuid == core
-        for word in packet.track_event.categories
-    }
-    assert categories == {"inferred from priorities"}
+    events = [packet.track_event for packet in found if packet.track_event.track_uuid == core]
+    assert {word for event in events for word in event.categories} == {"inferred from priorities"}
 
 
 def test_the_same_trace_gives_the_same_bytes() -> None:
@@ -117,7 +112,5 @@ def test_the_same_trace_gives_the_same_bytes() -> None:
 
 def test_an_empty_trace_is_a_file() -> None:
     """A ring that holds nothing gives a file with a board and no track."""
-    assert tracks(list(proto.Trace.FromString(written(trace_of([]))).packet)).keys() == {
-        "v1 (virtual)",
-        "finding",
-    }
+    packets = list(proto.Trace.FromString(written(trace_of([]))).packet)
+    assert tracks(packets).keys() == {"v1 (virtual)", "finding"}
