@@ -13,9 +13,16 @@ MS = 1_000_000
 PERIOD_MS, ANSWER_MS, ROWS = 23, 3, 62
 
 
-def lines(*events: tuple[str, float, str | None] | tuple[str, float]) -> list[LineEvent]:
-    """Write events as (kind, ms, key)."""
-    return [LineEvent(one[0], round(one[1] * MS), one[2] if len(one) > 2 else None) for one in events]  # type: ignore[arg-type,misc]
+KINDS = {"?": "ask", "!": "answer", "|": "restart"}
+
+
+def lines(*written: str) -> list[LineEvent]:
+    """Read events as "?10:a": ask (answer !, restart |) at 10 ms with the key a, or with none."""
+    found = []
+    for word in " ".join(written).split():
+        at_ms, _, key = word[1:].partition(":")
+        found.append(LineEvent(KINDS[word[0]], round(float(at_ms) * MS), key or None))  # type: ignore[arg-type]
+    return found
 
 
 def matched(
@@ -53,93 +60,62 @@ def test_field_a_lost_answer_costs_one_row(lost: set[int], timeout_ms: int, has_
     assert tally == Tally(overlapped=overtaken)
 
 
-@pytest.mark.parametrize("early_ms", [0.5, 1, 19])
-def test_field_an_answer_before_its_question_is_an_answer(early_ms: float) -> None:
-    """Another task prints it first: it took no time that a console could tell, and it is counted."""
-    events = [
-        event
-        for number in range(ROWS)
-        for event in lines(("answer", 40 * number, str(number)), ("ask", 40 * number + early_ms, str(number)))
-    ]
-    rows, tally = matched(events, 500)
-    assert delays_ms(rows) == [0] * ROWS
-    assert tally == Tally(early=ROWS)
-
-
-def test_field_an_answer_long_before_a_question_is_not_its_answer() -> None:
-    """More than two lines' time is not believed, and it is counted as an answer to nothing."""
-    events = lines(("answer", 0, "1"), ("ask", EARLY_NS / MS + 1, "1"))
-    rows, tally = matched(events, 500, 1)
-    assert (delays_ms(rows), tally) == ([None], Tally(unasked=1))
-
-
-def test_field_early_answers_of_keys_that_come_again() -> None:
-    """A key of two digits comes again and again: its answer before is no copy of the last round's."""
-    events = [
-        event
-        for number in range(300)
-        for key in [str(number % 100)]
-        for event in lines(("answer", 23 * number, key), ("ask", 23 * number + 1, key))
-    ]
-    rows, tally = matched(events, 500, 300)
-    assert delays_ms(rows) == [0] * 300
-    assert tally == Tally(early=300)
-
-
-def test_field_early_answers_of_a_key_that_comes_back_before_its_timeout() -> None:
-    """It answers the question that follows within 20 ms. A copy comes within 20 ms of an answer, or alone."""
-    early = [event for at in range(6) for event in (("answer", 100 * at, "t"), ("ask", 100 * at + 1, "t"))]
-    rows, tally = matched(lines(*early), 500, 6)
-    assert (delays_ms(rows), tally) == ([0.0] * 6, Tally(early=6))
-    copies = [("ask", 0, "t"), ("answer", 3, "t"), ("answer", 4, "t"), ("ask", 10, "t"), ("answer", 13, "t")]
-    rows, tally = matched(lines(*copies), 500, 2)
-    assert (delays_ms(rows), tally) == ([3.0, 3.0], Tally(answered_again=1))
-    both = [
-        ("ask", 0, "t"),
-        ("answer", 3, "t"),
-        ("answer", 495, "t"),
-        ("answer", 505, "t"),
-        ("ask", 510, "t"),
-    ]
-    rows, tally = matched(lines(*both), 500, 2)
-    assert (delays_ms(rows), tally) == ([3.0, 0.0], Tally(answered_again=1, early=1))
-    rows, tally = matched(
-        lines(("ask", 0, "t"), ("answer", 3, "t"), ("answer", 60, "t"), ("ask", 90, "t")), 500, 2
-    )
-    assert (delays_ms(rows), tally) == ([3.0, None], Tally(answered_again=1))
-
-
-def test_field_the_same_key_asked_again_is_one_row() -> None:
-    """A retry makes its row slower and never better; the first question is where it begins."""
-    rows, tally = matched(lines(("ask", 0, "1"), ("ask", 3, "1"), ("answer", 6, "1")), 500, 1)
-    assert (delays_ms(rows), tally) == ([6], Tally(asked_again=1))
-
-
-def test_field_a_key_asked_again_after_its_end_is_a_new_row() -> None:
-    """Answered or over: a device's address or a counter that wraps is asked for again."""
-    events = lines(
-        ("ask", 0, "5"), ("answer", 3, "5"), ("ask", 4, "5"), ("ask", 520, "5"), ("answer", 522, "5")
-    )
-    rows, tally = matched(events, 500, 3)
-    assert (delays_ms(rows), tally) == ([3, None, 2], Tally())
-
-
-def test_field_answers_that_come_twice_or_late_are_counted() -> None:
-    """They end nothing: neither their own row again nor the next one's."""
-    events = lines(
-        ("ask", 0, "1"), ("answer", 3, "1"), ("answer", 4, "1"),
-        ("ask", 23, "2"), ("ask", 46, "3"), ("answer", 49, "3"), ("answer", 50, "2"), ("answer", 51, "9"),
-    )  # fmt: skip
-    rows, tally = matched(events, 15, 3)
-    assert delays_ms(rows) == [3, None, 3]
-    assert tally == Tally(answered_again=1, late=1, unasked=1)
+@pytest.mark.parametrize(
+    ("written", "timeout_ms", "delays", "tally"),
+    [
+        # Another task prints an answer first: it took no time that a console could tell, and it is counted,
+        # also where a key of two digits comes again and again, or comes back before its timeout.
+        *(
+            (
+                [f"!{40 * n}:{n} ?{40 * n + early_ms}:{n}" for n in range(ROWS)],
+                500,
+                [0] * ROWS,
+                Tally(early=ROWS),
+            )
+            for early_ms in (0.5, 1, 19)
+        ),
+        (
+            [f"!{23 * n}:{n % 100} ?{23 * n + 1}:{n % 100}" for n in range(300)],
+            500,
+            [0] * 300,
+            Tally(early=300),
+        ),
+        ([f"!{100 * n}:t ?{100 * n + 1}:t" for n in range(6)], 500, [0] * 6, Tally(early=6)),
+        # More than two lines' time before is not believed: an answer to nothing.
+        (["!0:1", f"?{EARLY_NS / MS + 1}:1"], 500, [None], Tally(unasked=1)),
+        # A copy comes within 20 ms of an answer, or alone; what comes 20 ms before a question is its answer.
+        (["?0:t !3:t !4:t ?10:t !13:t"], 500, [3, 3], Tally(answered_again=1)),
+        (["?0:t !3:t !495:t !505:t ?510:t"], 500, [3, 0], Tally(answered_again=1, early=1)),
+        (["?0:t !3:t !60:t ?90:t"], 500, [3, None], Tally(answered_again=1)),
+        # A retry makes its row slower and never better; the first question is where it begins.
+        (["?0:1 ?3:1 !6:1"], 500, [6], Tally(asked_again=1)),
+        # Answered or over: a device's address or a counter that wraps is asked for again.
+        (["?0:5 !3:5 ?4:5 ?520:5 !522:5"], 500, [3, None, 2], Tally()),
+        # What comes twice or late ends nothing: neither its own row again nor the next one's.
+        (
+            ["?0:1 !3:1 !4:1 ?23:2 ?46:3 !49:3 !50:2 !51:9"],
+            15,
+            [3, None, 3],
+            Tally(answered_again=1, late=1, unasked=1),
+        ),
+        # Without a key, where each question had its answer, another one is nobody's.
+        ([f"?{at} !{at + 3} !{at + 4}" for at in range(0, 1000, 20)], 500, [3] * 50, Tally(unasked=50)),
+        # What was asked before a restart is lost with the product's memory; the same key is a new question.
+        (["?0:1 |5 !8:1 ?100:1 !103:1"], 500, [None, 3], Tally(unasked=1)),
+        (["?0 |5 !8 ?100 !103"], 500, [None, 3], Tally(unasked=1)),
+    ],
+)
+def test_field_each_line_is_in_a_row_or_counted(
+    written: list[str], timeout_ms: int, delays: list[float | None], tally: Tally
+) -> None:
+    """Answers early, late, twice and to nothing, questions asked again, and restarts."""
+    rows, found = matched(lines(*written), timeout_ms, len(delays))
+    assert (delays_ms(rows), found) == (delays, tally)
 
 
 def test_field_slow_answers_of_one_key_are_late_and_not_early() -> None:
     """A poll that asks at once after each answer: all are late, and none is the next question's."""
-    events = [
-        event for at in range(0, 2000, 41) for event in lines(("ask", at, "5"), ("answer", at + 40, "5"))
-    ]
+    events = lines(*(f"?{at}:5 !{at + 40}:5" for at in range(0, 2000, 41)))
     rows, tally = matched(events, 15, 40)
     assert delays_ms(rows) == [None] * 40
     assert (tally.late, tally.early) == (49, 0)
@@ -147,38 +123,14 @@ def test_field_slow_answers_of_one_key_are_late_and_not_early() -> None:
 
 def test_field_an_answer_too_many_without_a_key_is_refused() -> None:
     """It may be a copy, or several questions were open: nobody tells, so nothing is measured."""
-    both = lines(("ask", 0), ("ask", 10), ("answer", 12), ("answer", 14))
-    assert match(both, 2, 500 * MS, has_key=False) is None
-    slow = lines(("ask", 0), ("ask", 300), ("answer", 400), ("answer", 700))
-    assert match(slow, 2, 500 * MS, has_key=False) is None
-
-
-def test_field_answers_that_come_twice_without_a_key_are_counted() -> None:
-    """Where each question had its answer, another one is nobody's."""
-    events = [
-        event
-        for at in range(0, 1000, 20)
-        for event in lines(("ask", at), ("answer", at + 3), ("answer", at + 4))
-    ]
-    rows, tally = matched(events, 500, 50)
-    assert (delays_ms(rows), tally) == ([3] * 50, Tally(unasked=50))
-
-
-@pytest.mark.parametrize("key", ["1", None])
-def test_field_no_answer_crosses_a_restart(key: str | None) -> None:
-    """What was asked before is lost with the product's memory, and the same key is a new question."""
-    events = lines(
-        ("ask", 0, key), ("restart", 5), ("answer", 8, key), ("ask", 100, key), ("answer", 103, key)
-    )
-    rows, tally = matched(events, 500, 2)
-    assert delays_ms(rows) == [None, 3]
-    assert tally == Tally(unasked=1)
+    for written in ("?0 ?10 !12 !14", "?0 ?300 !400 !700"):
+        assert match(lines(written), 2, 500 * MS, has_key=False) is None
 
 
 def test_field_a_case_waits_for_those_that_have_time_left() -> None:
     """It is over when nothing more can come: at once, or at the timeout of the last that waits."""
     matching = Matching(2, 500 * MS, has_key=True)
-    for event in lines(("ask", 0, "1"), ("ask", 10, "2")):
+    for event in lines("?0:1 ?10:2"):
         assert matching.ends_ns is None
         matching.take(event)
     assert matching.ends_ns == 510 * MS
@@ -191,6 +143,6 @@ def test_field_a_case_waits_for_those_that_have_time_left() -> None:
 def test_field_without_a_key_a_case_waits_as_long_as_the_newest_may_be_answered() -> None:
     """Where questions overlapped, one answer too many within that time says that order tells nothing."""
     matching = Matching(2, 500 * MS, has_key=False)
-    for event in lines(("ask", 0), ("ask", 100), ("answer", 110)):
+    for event in lines("?0 ?100 !110"):
         matching.take(event)
     assert matching.ends_ns == 600 * MS
