@@ -100,11 +100,9 @@ def test_field_a_counter_with_a_modulus_of_its_own(tmp_path: Path) -> None:
 
 def test_field_a_number_beyond_the_modulus_is_configuration(tmp_path: Path) -> None:
     """Given or found, it is contradicted, and the sentence says what to write."""
-    with pytest.raises(ConfigError, match=r"sequence is 150 .*beyond the modulus 100 that the probe gives"):
+    with pytest.raises(ConfigError, match=r"150 .*modulus 100 .*gives"):
         arrivals(tmp_path, [reading(number) for number in (1, 150)], more=", modulus: 100")
-    with pytest.raises(
-        ConfigError, match=r"sequence is 257 .*beyond the modulus 256 at which it seemed to wrap"
-    ):
+    with pytest.raises(ConfigError, match=r"257 .*modulus 256 .*seemed"):
         arrivals(tmp_path, [reading(number) for number in (255, 1, 257)])
 
 
@@ -122,7 +120,7 @@ def test_field_a_counter_that_begins_again_is_no_wrap(tmp_path: Path, first: int
 def test_field_a_counter_that_begins_again_with_equal_payloads(tmp_path: Path) -> None:
     """No copy comes a hundred numbers later."""
     payloads = [*map(reading, range(180)), *map(reading, range(180))]
-    with pytest.raises(FirmwareError, match="after 179 the number 0 came again"):
+    with pytest.raises(FirmwareError, match="after 179 the number 0"):
         arrivals(tmp_path, payloads, MeasuredCase(5000, 0, 0.8, 40, 0))
 
 
@@ -156,9 +154,9 @@ def test_field_numbers_without_wraps_are_those_of_the_product(
 @pytest.mark.parametrize(
     ("payload", "said"),
     [
-        (b'{"seq":7}\0', "the payload is no JSON"),
-        (b"seq=7", "the payload is no JSON"),
-        (b"", "the payload is no JSON"),
+        (b'{"seq":7}\0', "no JSON"),
+        (b"seq=7", "no JSON"),
+        (b"", "no JSON"),
         (b'{"temp":21}', "is missing"),
         (b'{"seq":"--5"}', "is '--5', no whole number"),
         (b'{"seq":7.5}', "is 7.5, no whole number"),
@@ -168,9 +166,8 @@ def test_field_a_payload_without_its_number_is_told_as_it_is(
     tmp_path: Path, payload: bytes, said: str
 ) -> None:
     """What is no JSON lacks no field; the payload is quoted, and a NUL in it is named."""
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ConfigError, match=said) as caught:
         arrivals(tmp_path, [payload])
-    assert said in caught.value.sentence
     assert repr(payload.decode()) in caught.value.sentence
     assert ("NUL" in caught.value.sentence) == (b"\0" in payload)
 
@@ -198,5 +195,5 @@ def test_field_replies_that_are_no_json_are_told(tmp_path: Path) -> None:
     probe = probe_of(tmp_path, request)
     assert isinstance(probe.measures, ProbeRequest)
     broker: Any = Subscriber([b'{"id":1}\0'])
-    with pytest.raises(ConfigError, match=r"key \(id\) is not found: the payload is no JSON"):
+    with pytest.raises(ConfigError, match=r"key \(id\) .*no JSON"):
         measure_requests(console_of([], probe), broker, probe.measures, CASE)
