@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -74,20 +74,33 @@ class Board:
                     break
         return series
 
-    def check_that_nothing_is_left_behind(self, bench: str) -> None:
-        """Assert that after a run cut short and ten whole ones as much memory is free as after the first."""
-        self.run(bench, count=5)
-        self.run(bench, count=5)
-        free_bytes = self.free_bytes()
-        self.start(bench, count=10000)
-        self.session.abort()
-        self.wait_until_idle()
-        for _ in range(10):
-            self.run(bench, count=5)
+    def check_that_nothing_is_left_behind(
+        self, bench: str, whole: Sequence[Mapping[str, Scalar]], cut_short: Sequence[Mapping[str, Scalar]]
+    ) -> None:
+        """Assert that after runs cut short and whole ones as much memory is free as after the first ones."""
+        for parameters in [*whole, *whole]:
+            self.run(bench, **parameters)
+        free_bytes = self.settled_free_bytes()
+        for parameters in cut_short:
+            self.start(bench, **parameters)
+            self.session.abort()
+            self.wait_until_idle()
+        for parameters in [*whole, *whole]:
+            self.run(bench, **parameters)
         self.wait_for_free_bytes(free_bytes)
+        assert b"ESP_ERR_NO_MEM" not in self.process.received
 
     def free_bytes(self) -> int:
         return int(str(self.session.info()["host_heap_free_bytes"]))
+
+    def settled_free_bytes(self) -> int:
+        """Return what is free once the tasks of the last run have ended."""
+        deadline = time.monotonic() + STATE_TIMEOUT_S
+        before, now = -1, self.free_bytes()
+        while now != before:
+            assert time.monotonic() < deadline
+            before, now = now, self.free_bytes()
+        return now
 
     def wait_for_free_bytes(self, expected: int) -> None:
         """Wait until the tasks of the last run have ended, and what they had is free."""

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import pytest
 
-from hil.base.errors import ConfigError
 from hil.metrics.values import its_rows
 from hil.model import Case, Scalar, Series
 from hil.thresholds import load as load_thresholds
@@ -109,34 +108,3 @@ def test_metrics_weigh_a_row_by_its_loops(board: Board) -> None:
     void = loops(series, VOID)
     assert its_rows(whole, record).rows == 2 * LOOPS - void[0] - void[1]
     assert its_rows(core_1, record).rows == LOOPS - void[1]
-
-
-@pytest.mark.parametrize(
-    ("parameters", "said"),
-    [
-        ({"source": "delay_until", "interval_us": 1500}, "a whole number of them"),
-        ({"source": "delay_until", "threads": "all", "distance_us": 500}, "a whole number of them"),
-    ],
-)
-def test_what_cannot_be_measured_is_the_configurations_fault(
-    board: Board, parameters: dict[str, Scalar], said: str
-) -> None:
-    """The sentence says what it would take, for the second thread too."""
-    with pytest.raises(ConfigError, match=said):
-        run(board, **parameters)
-
-
-def test_a_chip_of_one_core_has_one_thread(one_core: Board) -> None:
-    """Threads on core 1 are the configuration's fault there."""
-    for threads in ("core1", "all"):
-        with pytest.raises(ConfigError, match="no core 1"):
-            run(one_core, threads=threads)
-    assert loops(run(one_core)) == {0: LOOPS}
-
-
-def test_abort_ends_a_run_soon_and_the_next_one_works(board: Board) -> None:
-    """A run that has hours to go ends when the host aborts it."""
-    board.start("cyclictest", loops=10_000_000, threads="all")
-    board.session.abort()
-    board.wait_until_idle()
-    assert loops(run(board)) == {0: LOOPS}

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import pytest
 
-from hil.base.errors import ConfigError
 from hil.model import Scalar
 from tests.firmware.kernel_rig import Board
 
@@ -80,38 +79,3 @@ def test_a_ramps_own_row_sums_it_up(board: Board) -> None:
         assert ramp["response_max_us"] == max(row["response_max_us"] for row in tasks)
         assert ramp["step"] - ramp["sustained_steps_count"] == (1 if ramp["missed_count"] else 0)
         assert all((row["outcome"] in (MISSED, VOID)) for row in tasks if row["missed_count"])
-
-
-@pytest.mark.parametrize(
-    ("parameters", "said"),
-    [
-        ({"base_permille": 800}, "base_permille is above cap_permille"),
-        ({"raise": "tasks", "raise_permille": 20}, "more than 14 tasks"),
-        ({"raise": "fastest", "base_ms": 8}, "would end below 200 us; choose a longer base_ms"),
-    ],
-)
-def test_what_cannot_be_a_ramp_is_the_configurations_fault(
-    board: Board, parameters: dict[str, Scalar], said: str
-) -> None:
-    """The sentence says which parameters contradict each other."""
-    with pytest.raises(ConfigError, match=said):
-        climb(board, **parameters)
-
-
-def test_abort_ends_a_run_soon_and_nothing_is_left_behind(board: Board) -> None:
-    """After a run cut short and whole ones as much memory is free as after the first."""
-    climb(board, ramps=1, **{"raise": "work"})
-    climb(board, ramps=1, **{"raise": "work"})
-    free_bytes = board.free_bytes()
-    board.start("hartstone", ramps=100, step_ms=10000)
-    board.session.abort()
-    board.wait_until_idle()
-    climb(board, ramps=1, **{"raise": "work"})
-    board.wait_for_free_bytes(free_bytes)
-
-
-def test_one_core_is_enough(one_core: Board) -> None:
-    """A chip with one core has core 0 and no other."""
-    assert len(climb(one_core, ramps=1, **{"raise": "work"})[1]) == 1
-    with pytest.raises(ConfigError, match="this chip has no core 1"):
-        climb(one_core, task_core="1")

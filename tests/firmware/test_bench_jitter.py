@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import statistics
 import subprocess
-import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from hil.base.errors import ConfigError
 from hil.model import Case, Scalar, Series
 from hil.trace.events import EventKind, Mark, Trace
 from hil.trace.reading import read_trace
-from tests.firmware.kernel_rig import NOT_DONE, OK, VOID, Board, measured
+from tests.firmware.kernel_rig import NOT_DONE, Board, measured
 from tests.network.mqtt_rig import Mosquitto
 
 pytestmark = pytest.mark.slow
@@ -181,86 +180,3 @@ def test_a_trace_of_the_end_holds_the_last_wakes(board: Board) -> None:
     marks = [event.mark for event in read(board).events if event.kind == EventKind.MARK]
     assert Mark.WOKE in marks
     assert Mark.OUTLIER not in marks
-
-
-@pytest.mark.parametrize(
-    ("parameters", "said"),
-    [
-        ({"period_us": 1500}, "a whole number of them"),
-        ({"tick_hz": "100"}, "this image has CONFIG_FREERTOS_HZ=1000"),
-        ({"load": "migrate"}, "needs task_core=none"),
-        ({"load": "same_core", "task_core": "none"}, "a core of its own"),
-        ({"load": "other_core", "task_core": "none"}, "a core of its own"),
-        ({"load": "psram"}, "this board has no PSRAM"),
-        ({"resource": "mutex", "task_core": "none"}, "all its tasks on one core"),
-        ({"trace": "outlier"}, "break_us, which is 0"),
-        ({"count": 1_000_000, "period_us": 100_000}, "32-bit microseconds"),
-    ],
-)
-def test_what_cannot_be_measured_is_the_configurations_fault(
-    board: Board, parameters: dict[str, Scalar], said: str
-) -> None:
-    """The sentence says which parameter, and what it would take."""
-    with pytest.raises(ConfigError, match=said):
-        run(board, **parameters)
-
-
-def test_a_chip_of_one_core_measures_what_one_core_can(one_core: Board) -> None:
-    """A load of the other core is the configuration's fault there; the rest works, the lock included."""
-    for load in ("other_core", "both", "migrate"):
-        with pytest.raises(ConfigError, match="two cores"):
-            run(one_core, load=load, task_core="none" if load == "migrate" else "0")
-    with pytest.raises(ConfigError, match="no core 1"):
-        run(one_core, task_core="1")
-    for parameters in ({"load": "same_core"}, {"load": "flash"}, {"resource": "mutex"}):
-        assert NOT_DONE not in run(one_core, **parameters).columns["outcome"]
-
-
-def test_rows_during_which_the_host_was_late_are_void(board: Board) -> None:
-    """A row is void if and only if the witness was late by void_late_us; with 0 none is."""
-    with board.on_a_late_host():
-        series = run(board, period_us=1000, count=500, void_late_us=1000)
-        unjudged = run(board, period_us=1000, count=100, void_late_us=0)
-    late = [late_us >= 1000 for late_us in series.columns["host_late_us"]]
-    assert any(late)
-    assert [outcome == VOID for outcome in series.columns["outcome"]] == late
-    assert set(unjudged.columns["outcome"]) == {OK}
-
-
-def test_abort_ends_a_run_soon_and_the_next_one_works(board: Board) -> None:
-    """Runs that have an hour to go end when the host aborts them, whatever loads them."""
-    run(board)
-    board.wait_until_idle()
-    for parameters in (
-        {"count": 30_000, "period_us": 100_000},
-        {"count": 30_000, "period_us": 100_000, "load": "migrate", "task_core": "none", "source": "gptimer"},
-        {"count": 30_000, "period_us": 100_000, "resource": "mutex", "source": "esp_timer"},
-    ):
-        board.start("jitter", **parameters)
-        board.session.abort()
-        board.wait_until_idle()
-    assert measured(run(board))
-
-
-def test_no_task_and_no_object_is_left_behind(board: Board) -> None:
-    """After each load, source and resource has been there, as much memory is free as before."""
-    everything: list[dict[str, Scalar]] = [{"source": source} for source in SOURCES]
-    everything += [{"load": load} for load in ("both", "flash")]
-    everything += [{"load": "migrate", "task_core": "none"}, {"resource": "mutex"}]
-    for parameters in everything:  # what is made once and kept
-        run(board, count=10, **parameters)
-    board.wait_until_idle()
-    free_bytes = settled_free_bytes(board)
-    for parameters in everything:
-        run(board, count=10, **parameters)
-    board.wait_for_free_bytes(free_bytes)
-
-
-def settled_free_bytes(board: Board) -> int:
-    """Return what is free once the tasks of the last run have ended."""
-    deadline = time.monotonic() + TIMEOUT_S
-    before, now = -1, board.free_bytes()
-    while now != before:
-        assert time.monotonic() < deadline
-        before, now = now, board.free_bytes()
-    return now

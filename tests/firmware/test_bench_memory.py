@@ -7,7 +7,6 @@ from collections import Counter
 
 import pytest
 
-from hil.base.errors import ConfigError
 from tests.firmware.kernel_rig import NOT_DONE, Board, measured
 
 pytestmark = pytest.mark.slow
@@ -47,36 +46,5 @@ def test_a_case_beyond_its_time_is_told_row_by_row(board: Board) -> None:
     late = series.columns["outcome"][-len(SLOTS) :]
     assert set(late) == {NOT_DONE}
     assert set(series.columns["raw_cycles"][-len(SLOTS) :]) == {0}
-    slots = set(
-        zip(
-            series.columns["operation"][-len(SLOTS) :],
-            series.columns["size_bytes"][-len(SLOTS) :],
-            strict=True,
-        )
-    )
-    assert slots == SLOTS
-
-
-def test_psram_is_refused_where_there_is_none(board: Board) -> None:
-    """A board without it says so, and how to go on."""
-    with pytest.raises(ConfigError, match="this board has no PSRAM; leave memory=psram out"):
-        board.run("memory", memory="psram")
-
-
-def test_one_core_is_enough(one_core: Board) -> None:
-    """A chip with one core has core 0 and no other."""
-    assert one_core.run("memory", count=1, warmup=0).rows == len(SLOTS)
-    with pytest.raises(ConfigError, match="this chip has no core 1"):
-        one_core.run("memory", task_core="1")
-
-
-def test_abort_ends_a_run_soon_and_nothing_is_left_behind(board: Board) -> None:
-    """After a run cut short and whole ones as much memory is free as after the first."""
-    board.run("memory", count=5)
-    board.run("memory", count=5)
-    free_bytes = board.free_bytes()
-    board.start("memory", count=10000)
-    board.session.abort()
-    board.wait_until_idle()
-    board.run("memory", count=5)
-    board.wait_for_free_bytes(free_bytes)
+    last = (series.columns[name][-len(SLOTS) :] for name in ("operation", "size_bytes"))
+    assert set(zip(*last, strict=True)) == SLOTS

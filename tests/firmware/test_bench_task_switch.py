@@ -3,17 +3,13 @@
 
 from __future__ import annotations
 
-import re
 import statistics
-import time
 from collections.abc import Mapping
 
 import pytest
 
-from hil.base.errors import ConfigError
-from hil.model import Scalar
 from tests.firmware import kernel_rig
-from tests.firmware.kernel_rig import NOT_DONE, OK, STATE_TIMEOUT_S, VOID, Board, measured
+from tests.firmware.kernel_rig import NOT_DONE, OK, VOID, Board, measured
 
 pytestmark = pytest.mark.slow
 
@@ -91,70 +87,3 @@ def test_a_long_run_comes_in_bursts(board: Board) -> None:
     series = board.run("task_switch", count=2500, warmup=20)
     assert (series.rows, series.warmup_rows) == (2520, 20)
     assert len(measured(series)) + series.columns["outcome"][20:].count(VOID) == 2500
-
-
-@pytest.mark.parametrize(
-    ("parameters", "said"),
-    [
-        ({"primitive": "spinlock", "placement": "free"}, "placement=free has no meaning"),
-        ({"primitive": "spinlock", "interval_us": 1000}, "interrupts masked, which lasts no interval"),
-        ({"interval_us": 1500}, "no whole number of ticks"),
-        ({"interval_us": 100000, "timeout_ms": 100}, "timeout_ms is to be longer than interval_us"),
-        ({"placement": "other"}, r"bad-parameter key=placement allowed=same\|cross\|free"),
-    ],
-)
-def test_what_has_no_meaning_is_refused(board: Board, parameters: Mapping[str, Scalar], said: str) -> None:
-    """Never a series: the sentence says why it cannot be measured."""
-    with pytest.raises(ConfigError, match=said):
-        board.run("task_switch", **parameters)
-
-
-def test_a_chip_of_one_core_has_no_other_core_to_switch_to(one_core: Board) -> None:
-    """placement=cross is the configuration's fault there; same and free are measured, on the one core."""
-    with pytest.raises(ConfigError, match="this chip has no core 1"):
-        one_core.run("task_switch", placement="cross")
-    for placement in ("same", "free"):
-        rows = measured(one_core.run("task_switch", placement=placement, count=20))
-        assert {(row["start_core"], row["end_core"]) for row in rows} == {(0, 0)}
-
-
-def test_rows_during_which_the_host_was_late_are_void(board: Board) -> None:
-    """A row is void if and only if the witness was late by void_late_us; with 0 none is."""
-    parameters: dict[str, Scalar] = {"placement": "cross", "count": 2000, "warmup": 0}
-    series = board.run_until_void("task_switch", void_late_us=1000, **parameters)
-    late = [late_us >= 1000 for late_us in series.columns["host_late_us"]]
-    assert any(late)
-    assert [outcome == VOID for outcome in series.columns["outcome"]] == late
-    with board.on_a_late_host():
-        unjudged = board.run("task_switch", void_late_us=0, **parameters)
-    assert VOID not in unjudged.columns["outcome"]
-
-
-def test_abort_ends_a_run_soon_and_the_next_one_works(board: Board) -> None:
-    """A run that has half an hour to go ends when the host aborts it, and leaves nothing behind."""
-    board.start("task_switch", interval_us=20000, count=100000)
-    board.session.abort()
-    board.wait_until_idle()
-    assert len(measured(board.run("task_switch", count=20))) > 0
-
-
-def test_no_task_and_no_object_is_left_behind(board: Board) -> None:
-    """After ten more runs, refused and aborted ones among them, as much memory is free as after the first."""
-    board.run("task_switch", count=20)
-    board.wait_until_idle()
-    time_of_last_task = time.monotonic() + STATE_TIMEOUT_S
-    free_bytes = board.free_bytes()
-    while board.free_bytes() != free_bytes:  # a task of that run was still ending
-        assert time.monotonic() < time_of_last_task
-        free_bytes = board.free_bytes()
-    for primitive in PRIMITIVES:
-        board.run("task_switch", primitive=primitive, placement="cross", count=20)
-    with pytest.raises(ConfigError):
-        board.run("task_switch", primitive="spinlock", placement="free")
-    board.start("task_switch", interval_us=20000, count=100000)
-    board.session.abort()
-    board.wait_until_idle()
-    for _ in range(4):
-        board.run("task_switch", count=20)
-    board.wait_for_free_bytes(free_bytes)
-    assert not re.search("ESP_ERR_NO_MEM", board.process.received.decode())

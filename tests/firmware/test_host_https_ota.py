@@ -71,8 +71,7 @@ def monitor(folder: Path, tmp_path: Path) -> Iterator[Console]:
     """The console of a board on which version 1 was flashed, and has just started."""
     flash = write_flash_file(tmp_path / "flash.bin", flash_files(folder / "1"))
     with BoardProcess(tmp_path / "board", flash=flash) as board, console(board) as monitor:
-        monitor.reset()
-        monitor.expect("product 1 in ota_0")
+        monitor.reset("product 1 in ota_0")
         yield monitor
 
 

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What holds for all benches of the kernel: what they refuse, one core, a late host, and what they leave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from hil.base.errors import ConfigError
+from hil.model import Scalar
+from tests.firmware.kernel_rig import NOT_DONE, VOID, Board, measured
+
+pytestmark = pytest.mark.slow
+
+Parameters = Mapping[str, Scalar]
+RAMP: Parameters = {"base_ms": 32, "step_ms": 64, "raise_permille": 200, "cap_permille": 700, "ramps": 1}
+MEMORY = 3  # a scenario of mcrae: a host's heap is quicker than its clock can tell
+
+
+@pytest.mark.parametrize(
+    ("bench", "parameters", "said"),
+    [
+        ("cyclictest", {"source": "delay_until", "interval_us": 1500}, "whole number"),
+        ("cyclictest", {"source": "delay_until", "threads": "all", "distance_us": 500}, "whole number"),
+        ("hartstone", {**RAMP, "base_permille": 800}, "base_permille is above cap_permille"),
+        ("hartstone", {**RAMP, "raise": "tasks", "raise_permille": 20}, "more than 14 tasks"),
+        ("hartstone", {**RAMP, "raise": "fastest", "base_ms": 8}, "below 200 us; .* base_ms"),
+        ("jitter", {"period_us": 1500}, "whole number"),
+        ("jitter", {"tick_hz": "100"}, "CONFIG_FREERTOS_HZ=1000"),
+        ("jitter", {"load": "migrate"}, "needs task_core=none"),
+        ("jitter", {"load": "same_core", "task_core": "none"}, "a core of its own"),
+        ("jitter", {"load": "other_core", "task_core": "none"}, "a core of its own"),
+        ("jitter", {"load": "psram"}, "no PSRAM"),
+        ("jitter", {"resource": "mutex", "task_core": "none"}, "one core"),
+        ("jitter", {"trace": "outlier"}, "break_us, which is 0"),
+        ("jitter", {"count": 1_000_000, "period_us": 100_000}, "32-bit microseconds"),
+        ("mcrae", {"message_bytes": 16385}, "bad-parameter key=message_bytes"),
+        ("mcrae", {"block_bytes": 16385}, "bad-parameter key=block_bytes"),
+        ("memory", {"memory": "psram"}, "no PSRAM; .*memory=psram"),
+        ("task_switch", {"primitive": "spinlock", "placement": "free"}, "placement=free"),
+        ("task_switch", {"primitive": "spinlock", "interval_us": 1000}, "interrupts masked"),
+        ("task_switch", {"interval_us": 1500}, "no whole number"),
+        ("task_switch", {"interval_us": 100000, "timeout_ms": 100}, "timeout_ms .* interval_us"),
+        ("task_switch", {"placement": "other"}, r"key=placement allowed=same\|cross\|free"),
+        ("thread_metric", {"window_ms": 99}, "bad-parameter key=window_ms"),
+    ],
+)
+def test_what_cannot_be_measured_is_the_configurations_fault(
+    board: Board, bench: str, parameters: Parameters, said: str
+) -> None:
+    """Never a series: it says which parameter, and what it would take; nothing of it stays in memory."""
+    free_bytes = board.settled_free_bytes()
+    with pytest.raises(ConfigError, match=said):
+        board.run(bench, **parameters)
+    board.wait_for_free_bytes(free_bytes)
+
+
+@pytest.mark.parametrize(
+    ("bench", "column", "kinds", "parameters"),
+    [
+        ("rhealstone", "operation", 7, {}),
+        ("mcrae", "scenario", 6, {}),
+        ("mcrae", "scenario", 6, {"message_bytes": 1, "block_bytes": 16384}),
+        ("mcrae", "scenario", 6, {"message_bytes": 64, "block_bytes": 1}),
+    ],
+)
+def test_a_round_is_each_kind_once(
+    board: Board, bench: str, column: str, kinds: int, parameters: Parameters
+) -> None:
+    """Rows come round by round, the warm-up's first; each is done and takes time, whatever the sizes are."""
+    series = board.run(bench, count=20, warmup=3, **parameters)
+    assert (series.rows, series.warmup_rows) == (23 * kinds, 3 * kinds)
+    assert series.columns[column] == tuple(range(kinds)) * 23
+    assert NOT_DONE not in series.columns["outcome"]
+    for row in measured(series):
+        assert row["corrected_ns"] > 0 or (bench, row[column]) == ("mcrae", MEMORY)
+
+
+def test_a_chip_of_one_core_measures_what_one_core_can(one_core: Board) -> None:
+    """What asks for core 1, or for two cores, is the configuration's fault there; the rest is measured."""
+    refused: list[tuple[str, Parameters]] = [
+        *[("cyclictest", {"threads": "core1"}), ("cyclictest", {"threads": "all"})],
+        *[(bench, {"task_core": "1"}) for bench in ("hartstone", "jitter", "memory", "thread_metric")],
+        *[("jitter", {"load": load}) for load in ("other_core", "both")],
+        *[("jitter", {"load": "migrate", "task_core": "none"}), ("task_switch", {"placement": "cross"})],
+    ]
+    for bench, parameters in refused:
+        with pytest.raises(ConfigError, match=r"no core 1|two cores"):
+            one_core.run(bench, **parameters)
+    done: list[tuple[str, Parameters]] = [
+        *[("cyclictest", {"loops": 300}), ("memory", {"count": 1, "warmup": 0})],
+        *[("jitter", {"count": 50, **one}) for one in ({"load": "same_core"}, {"load": "flash"})],
+        *[("jitter", {"count": 50, "resource": "mutex"}), ("mcrae", {"count": 20})],
+        ("rhealstone", {"count": 20}),
+    ]
+    for bench, parameters in done:
+        assert NOT_DONE not in one_core.run(bench, **parameters).columns["outcome"], bench
+    for placement in ("same", "free"):
+        rows = measured(one_core.run("task_switch", placement=placement, count=20))
+        assert {(row["start_core"], row["end_core"]) for row in rows} == {(0, 0)}
+    assert one_core.run("hartstone", **RAMP).columns["task"].count(0) == 1  # the ramp's own row
+
+
+@pytest.mark.parametrize(
+    ("bench", "parameters"),
+    [
+        ("jitter", {"period_us": 1000, "count": 500}),
+        ("task_switch", {"placement": "cross", "count": 2000, "warmup": 0}),
+    ],
+)
+def test_rows_during_which_the_host_was_late_are_void(
+    board: Board, bench: str, parameters: Parameters
+) -> None:
+    """A row is void if and only if the witness was late by void_late_us; with 0 none is."""
+    series = board.run_until_void(bench, void_late_us=1000, **parameters)
+    late = [late_us >= 1000 for late_us in series.columns["host_late_us"]]
+    assert any(late)
+    assert [outcome == VOID for outcome in series.columns["outcome"]] == late
+    with board.on_a_late_host():
+        unjudged = board.run(bench, void_late_us=0, **parameters)
+    assert VOID not in unjudged.columns["outcome"]
+
+
+LONG: Parameters = {"count": 30_000, "period_us": 100_000}
+JITTERS: list[Parameters] = [
+    *[{"source": source} for source in ("delay_until", "esp_timer", "gptimer")],
+    *[{"load": "both"}, {"load": "flash"}, {"load": "migrate", "task_core": "none"}, {"resource": "mutex"}],
+]
+PRIMITIVES = ("semaphore", "notification", "queue", "mutex", "event_group")
+
+
+@pytest.mark.parametrize(
+    ("bench", "whole", "cut_short"),
+    [
+        ("cyclictest", [{"loops": 300}], [{"loops": 10_000_000, "threads": "all"}]),
+        ("hartstone", [{**RAMP, "raise": "work"}], [{"ramps": 100, "step_ms": 10000}]),
+        (
+            "jitter",
+            [{"count": 10, "period_us": 2000, **one} for one in JITTERS],
+            [
+                LONG,
+                {**LONG, "load": "migrate", "task_core": "none", "source": "gptimer"},
+                {**LONG, "resource": "mutex", "source": "esp_timer"},
+            ],
+        ),
+        *[(bench, [{"count": 5}], [{"count": 10000}]) for bench in ("mcrae", "memory", "rhealstone")],
+        (
+            "task_switch",
+            [{"primitive": one, "placement": "cross", "count": 20} for one in PRIMITIVES],
+            [{"interval_us": 20000, "count": 100000}],
+        ),
+    ],
+)
+def test_abort_ends_a_run_soon_and_nothing_is_left_behind(
+    board: Board, bench: str, whole: list[Parameters], cut_short: list[Parameters]
+) -> None:
+    """Runs that have long to go end when the host aborts them; the next ones work, and all memory is free."""
+    board.check_that_nothing_is_left_behind(bench, whole, cut_short)
