@@ -16,7 +16,7 @@ from hil.virtual.air.control import AirControl, Number
 from hil.virtual.air.profile import AirProfile, Gap, Impairment, load_profile, load_profiles
 from hil.virtual.virtual_rack import VirtualRack
 from tests.boards import rack_tools
-from tests.boards.rack_tools import start_rack, wait_until
+from tests.boards.rack_tools import running_rack, wait_until
 
 PERFECT = AirProfile("perfect")
 HEADER_BYTES = 42  # Ethernet 14, IPv4 20, UDP 8
@@ -46,12 +46,9 @@ while True:
 @pytest.fixture(scope="module")
 def shared_rack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VirtualRack]:
     folder = tmp_path_factory.mktemp("air")
-    started = start_rack(folder / "rack", boards=("b1", "b2"))
-    try:
+    with running_rack(folder / "rack", boards=("b1", "b2")) as started:
         make_neighbours_permanent(started, folder)
         yield started
-    finally:
-        started.stop()
 
 
 def make_neighbours_permanent(rack: VirtualRack, folder: Path) -> None:
@@ -103,9 +100,12 @@ def send(
     wait_until(lambda: int(uplink(rack)["read_frames"]) >= before + count, "the air has read every frame")
 
 
-def drained(rack: VirtualRack) -> bool:
-    found = uplink(rack)
-    return found["backlog_bytes"] == 0 and found["in_flight_frames"] == 0
+def wait_until_drained(rack: VirtualRack) -> None:
+    def drained() -> bool:
+        found = uplink(rack)
+        return found["backlog_bytes"] == 0 and found["in_flight_frames"] == 0
+
+    wait_until(drained, "the air is empty")
 
 
 @pytest.mark.slow
@@ -131,12 +131,8 @@ def test_each_direction_has_its_own_delay(rack: VirtualRack, tmp_path: Path) -> 
     assert float(found["downlink"]["delay_min_us"]) >= 10_000
     assert float(found["uplink"]["delay_min_us"]) < 10_000
     shown = rack.air.show()
-    assert [shown[link][way]["delay_us"] for link in ("b1", "b2") for way in ("uplink", "downlink")] == [
-        0,
-        10_000,
-        0,
-        0,
-    ]
+    ways = [(link, way) for link in ("b1", "b2") for way in ("uplink", "downlink")]
+    assert [shown[link][way]["delay_us"] for link, way in ways] == [0, 10_000, 0, 0]
 
 
 @pytest.mark.slow
@@ -165,7 +161,7 @@ def arrived_of(rack: VirtualRack, tmp_path: Path, seed: int, count: int) -> list
     rack.air.reset_statistics()
     rack.air.seed(seed)
     send(rack, tmp_path, count, interval_s=0.0002)
-    wait_until(lambda: drained(rack), "the air is empty")
+    wait_until_drained(rack)
     through = int(uplink(rack)["delivered_frames"])
     wait_until(lambda: len(log.read_text().split()) >= through + 1, "the receiver has them all")
     receiver.kill()
@@ -194,7 +190,7 @@ def test_a_new_rate_applies_to_the_backlog(rack: VirtualRack, tmp_path: Path) ->
     send(rack, tmp_path, 100)
     assert int(uplink(rack)["backlog_bytes"]) >= 50 * 100  # 100 bytes take 100 ms each
     rack.air.set("b1", "uplink", rate_kbit=100_000)
-    wait_until(lambda: drained(rack), "the backlog leaves")
+    wait_until_drained(rack)
     found = uplink(rack)
     assert found["delivered_frames"] == 100
     assert float(found["delay_max_us"]) < 100 * 100_000
@@ -205,14 +201,14 @@ def test_the_rate_bounds_what_is_delivered(rack: VirtualRack, tmp_path: Path) ->
     """The last of a burst of frames takes at least the time that all of them need at the rate."""
     rack.air.set("b1", "uplink", rate_kbit=8000)
     send(rack, tmp_path, 50, size_bytes=1000 - HEADER_BYTES)
-    wait_until(lambda: drained(rack), "the backlog leaves")
+    wait_until_drained(rack)
     found = uplink(rack)
     assert found["delivered_bytes"] == 50_000
     assert float(found["delay_min_us"]) >= 1000  # 1000 bytes at 8 Mbit/s
     rack.air.reset_statistics()
     rack.air.set("b1", "uplink", rate_kbit=8000, overhead_bytes=1000)
     send(rack, tmp_path, 1, size_bytes=1000 - HEADER_BYTES)
-    wait_until(lambda: drained(rack), "the frame leaves")
+    wait_until_drained(rack)
     assert float(uplink(rack)["delay_min_us"]) >= 2000
 
 
@@ -225,7 +221,7 @@ def test_the_backlog_is_limited_in_bytes(rack: VirtualRack, tmp_path: Path) -> N
     assert int(found["backlog_max_bytes"]) <= 5000
     assert int(found["drop_queue"]) >= 25
     rack.air.set("b1", "uplink", rate_kbit=0)
-    wait_until(lambda: drained(rack), "the backlog leaves")
+    wait_until_drained(rack)
     found = uplink(rack)
     assert int(found["delivered_frames"]) + int(found["drop_queue"]) == 80
 
@@ -235,11 +231,11 @@ def test_duplicates_and_reordering_are_counted(rack: VirtualRack, tmp_path: Path
     """Every frame twice; and frames that skip the delay are counted as reordered."""
     rack.air.set("b1", "uplink", duplicate_ppm=1_000_000)
     send(rack, tmp_path, 20)
-    wait_until(lambda: drained(rack), "the air is empty")
+    wait_until_drained(rack)
     assert uplink(rack)["delivered_frames"] == 40
     rack.air.set("b1", "uplink", duplicate_ppm=0, delay_us=50_000, reorder_ppm=500_000)
     send(rack, tmp_path, 40)
-    wait_until(lambda: drained(rack), "the air is empty")
+    wait_until_drained(rack)
     assert 0 < int(uplink(rack)["reordered_frames"]) < 40
 
 
@@ -253,18 +249,16 @@ def test_a_gap_silences_the_link(mode: str, rack: VirtualRack, tmp_path: Path) -
     assert found["delivered_frames"] == 0
     assert found["drop_gap"] == (0 if mode == "hold" else 10)
     rack.air.gap("b1", interval_us=0)
-    wait_until(lambda: drained(rack), "held frames leave")
+    wait_until_drained(rack)
     assert uplink(rack)["delivered_frames"] == (10 if mode == "hold" else 0)
 
 
 @pytest.mark.slow
 def test_an_unknown_key_is_answered_with_its_name(rack: VirtualRack) -> None:
     """A mistyped key, value, link or command is refused by name, and nothing changes."""
-    with pytest.raises(
-        ConfigError, match="unknown key 'dleay_us' of the virtual air; did you mean 'delay_us'"
-    ):
+    with pytest.raises(ConfigError, match=r"'dleay_us' .*'delay_us'"):
         rack.air.set("b1", "both", rate_kbit=5, dleay_us=5)
-    with pytest.raises(ConfigError, match=r"refused delay_us = -1; allowed: 0\.\.60000000"):
+    with pytest.raises(ConfigError, match=r"delay_us = -1; allowed: 0\.\.60000000"):
         rack.air.set("b1", "both", delay_us=-1)
     with pytest.raises(ConfigError, match="unknown-link link=b9"):
         rack.air.down("b9")
@@ -333,7 +327,7 @@ def test_the_lab_profile_is_what_the_documents_say() -> None:
     ("text", "sentence"),
     [
         ("both: {dleay: 3 ms}", "unknown key 'dleay'"),
-        ("both: {delay: 3}", "'delay' in 'both' is the integer '3'; expected a number and a unit"),
+        ("both: {delay: 3}", "'delay' in 'both' is the integer '3'"),
         ("both: {loss: 120 %}", "'loss'"),
         ("both: {}\n    uplink: {}", "'both' excludes 'uplink'"),
         ("gap: {interval: 9 s, min: 4 s, max: 1 s}", "longest gap is shorter"),
@@ -349,9 +343,7 @@ def test_mistakes_in_profiles_name_file_and_line(text: str, sentence: str, tmp_p
 
 def test_an_unknown_profile_names_the_nearest() -> None:
     """A mistyped profile name is answered with the nearest one and all of them."""
-    with pytest.raises(
-        ConfigError, match=r"unknown air profile 'crowdd'; did you mean 'crowded'\? Profiles: perfect"
-    ):
+    with pytest.raises(ConfigError, match=r"'crowdd'; .*'crowded'\? Profiles: perfect"):
         load_profile("crowdd")
 
 
@@ -364,4 +356,4 @@ def test_the_c_tests_pass_under_sanitizers() -> None:
         ["ctest", "--output-on-failure"], cwd=folder, capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode == 0, done.stdout
-    assert "100% tests passed, 0 tests failed out of 4" in done.stdout
+    assert "0 tests failed out of 4" in done.stdout

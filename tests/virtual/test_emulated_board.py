@@ -58,8 +58,7 @@ def board(shared: EmulatedProcess) -> EmulatedProcess:
 
 def reset(monitor: Console) -> None:
     """Pulse EN; what the chip said before is forgotten."""
-    monitor.reset()
-    monitor.expect("hello from")
+    monitor.reset("hello from")
 
 
 def test_the_chip_boots_with_the_boards_address_and_answers(board: EmulatedProcess) -> None:
@@ -96,9 +95,8 @@ def test_esptool_flashes_the_image_and_starts_it(board: EmulatedProcess, tmp_pat
     """DTR and RTS lead to the chip's serial loader and back, and the stub writes what it is given."""
     image = tmp_path / "app.bin"
     image.write_bytes(os.urandom(0x8000))
-    done = board.esptool("--chip", "esp32c3", "--baud", "921600", "write-flash", f"{APP:#x}", str(image))
-    assert done.returncode == 0, done.stdout
-    assert "Hash of data verified." in done.stdout
+    said = board.esptool_ok("--chip", "esp32c3", "--baud", "921600", "write-flash", f"{APP:#x}", str(image))
+    assert "Hash of data verified." in said
     board.wait_for(lambda state: state["mode"] == "run")
     assert board.flash.read_bytes()[APP : APP + 0x8000] == image.read_bytes()
 
@@ -108,8 +106,7 @@ def test_flash_outlives_the_process_and_the_efuses_do(board: EmulatedProcess, tm
     """Another process on the same files boots what the first one was given."""
     image = tmp_path / "app.bin"
     image.write_bytes(os.urandom(0x1000))
-    done = board.esptool("--chip", "esp32c3", "--no-stub", "write-flash", f"{APP:#x}", str(image))
-    assert done.returncode == 0, done.stdout
+    board.esptool_ok("--chip", "esp32c3", "--no-stub", "write-flash", f"{APP:#x}", str(image))
     efuses = board.flash.with_suffix(".efuses")
     with efuses.open("r+b") as file:
         file.seek(0x100)

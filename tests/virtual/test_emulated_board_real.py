@@ -30,28 +30,25 @@ def test_the_real_loader_writes_flash_and_reads_the_efuses(board: EmulatedProces
     also after the reset that follows."""
     image = tmp_path / "app.bin"
     image.write_bytes(os.urandom(0x2000))
-    done = board.esptool("--no-stub", "write-flash", f"{APP:#x}", str(image))
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "ESP32-C3 (QFN32) (revision v0.3)" in done.stdout
-    assert f"MAC:                {MAC}" in done.stdout
-    assert "Hash of data verified." in done.stdout
+    said = board.esptool_ok("--no-stub", "write-flash", f"{APP:#x}", str(image))
+    assert "ESP32-C3 (QFN32) (revision v0.3)" in said
+    assert f"MAC:                {MAC}" in said
+    assert "Hash of data verified." in said
     board.wait_for(lambda state: state["mode"] == "run")
     assert board.flash.read_bytes()[APP : APP + 0x2000] == image.read_bytes()
 
 
 def test_the_stub_runs_on_the_emulated_chip(board: EmulatedProcess) -> None:
     """It is uploaded, started and asked; the baud rate changes."""
-    done = board.esptool("--baud", "921600", "flash-id")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "Stub flasher running." in done.stdout
-    assert "Detected flash size: 16MB" in done.stdout
+    said = board.esptool_ok("--baud", "921600", "flash-id")
+    assert "Stub flasher running." in said
+    assert "Detected flash size: 16MB" in said
 
 
 def test_an_empty_flash_is_the_roms_to_complain_about(board: EmulatedProcess) -> None:
     """The chip starts over for ever; silent it says nothing, and without power there is no process."""
     with console(board, baud=115200) as monitor:
-        monitor.reset()
-        monitor.expect("boot:0x8 (SPI_FAST_FLASH_BOOT)")
+        monitor.reset("boot:0x8 (SPI_FAST_FLASH_BOOT)")
         monitor.expect("invalid header: 0xffffffff")
         pid = board.emulator_pid
         board.control.fault("silent")

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from collections.abc import Iterator
@@ -67,10 +68,9 @@ def test_an_emulated_board_stands_beside_a_virtual_one(rack: VirtualRack, tmp_pa
     """QEMU gets the tap that is bridged with the board's air, and the board's address, which nothing else in
     its namespace has. What a record says of the emulator is asked of the board."""
     with console(Served(rack.boards["e1"].port)) as monitor:  # type: ignore[arg-type]
-        monitor.reset()
-        said = monitor.expect("mac=").decode() + monitor.expect("\r\n").decode()
+        said = monitor.reset("mac=").decode() + monitor.expect("\r\n").decode()
     assert f"hello from {MAC}" in said
-    assert "nic tap,ifname=eth0,script=no,downscript=no,model=open_eth,mac=" + MAC in said
+    assert re.search(f"nic tap,ifname=eth0,.*model=open_eth,mac={MAC}", said)
     links = output(rack, IP_LINK, tmp_path / "links")
     assert all(f"{device}:" in links for device in ("wlan0", "eth0", "br0"))
     assert links.count("master br0") == 2
@@ -210,21 +210,17 @@ for word, found in (("begun by", begun), ("answered by", answered)):
 def test_the_end_of_qemu_is_in_the_sentence_of_the_rack(rack: VirtualRack, tmp_path: Path) -> None:
     """The board is named, with what QEMU said last."""
     with console(Served(rack.boards["e1"].port)) as monitor:  # type: ignore[arg-type]
-        monitor.reset()
-        monitor.expect("hello from")
+        monitor.reset("hello from")
         monitor.write("die no more memory")
         wait_until(lambda: bool(rack.state()["dead"]), "the supervisor notices")
-    with pytest.raises(
-        RigError, match=r"board e1 ended with status 3: QEMU ended with status 1 and said: .*no more"
-    ):
+    with pytest.raises(RigError, match=r"board e1 .* 3: QEMU .* 1 .*: .*no more"):
         rack.spawn(["true"], log_path=tmp_path / "log")
 
 
 def test_nothing_is_left_of_a_rack_whose_outer_process_is_killed(rack: VirtualRack) -> None:
     """kill -9 of the outermost process takes QEMU along."""
     with console(Served(rack.boards["e1"].port)) as monitor:  # type: ignore[arg-type]
-        monitor.reset()
-        monitor.expect("hello from")
+        monitor.reset("hello from")
     qemu = rack_tools.pid_of(rack_tools.inner_namespace(rack_tools.unshare_pid(rack)), "stand_in_qemu")
     os.kill(rack_tools.unshare_pid(rack), signal.SIGKILL)
     wait_until(lambda: not is_alive(qemu), "the end of QEMU")
@@ -242,7 +238,7 @@ def test_a_rack_of_emulated_boards_is_not_started_without_qemu(
     loaded = load_rack(path)
     with pytest.raises(RigError, match="qemu-system-riscv32") as caught:
         start_virtual_rack(loaded, loaded.boards, load_profile("perfect"), tmp_path, tmp_path / "state")
-    assert "idf_tools.py install qemu-riscv32" in caught.value.next_step
+    assert "install qemu-riscv32" in caught.value.next_step
     assert not (tmp_path / "state").exists()
 
 

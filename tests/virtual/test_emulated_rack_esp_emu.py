@@ -80,8 +80,7 @@ def monitor_of(rack: VirtualRack, board: str) -> Iterator[Console]:
 
 def hello(monitor: Console) -> str:
     """Reset the board; return what its program says first."""
-    monitor.reset()
-    monitor.expect("hello from")
+    monitor.reset("hello from")
     return monitor.expect("\n").decode()
 
 

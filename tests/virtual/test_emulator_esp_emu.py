@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -89,8 +90,7 @@ def tell(monitor: Console, line: str) -> None:
 
 def reset(monitor: Console) -> str:
     """Pulse EN; return what the chip says first."""
-    monitor.reset()
-    monitor.expect("hello")
+    monitor.reset("hello")
     return monitor.expect("\n").decode()
 
 
@@ -103,7 +103,7 @@ def test_it_is_found_on_path_and_where_its_installer_puts_it(
     assert found.environment() == {"emulator": "esp-emu 0.45.0"}
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     monkeypatch.setenv("HOME", str(tmp_path))
-    with pytest.raises(RigError, match=r"neither on PATH nor at ~/\.local/bin/esp-emu") as caught:
+    with pytest.raises(RigError, match=r"PATH .*~/\.local/bin/esp-emu") as caught:
         esp_emu.find("esp32c6")
     assert "esp-emu.sha256" in caught.value.next_step
     installed = tmp_path / ".local" / "bin" / "esp-emu"
@@ -137,18 +137,14 @@ def test_the_command_that_installs_it_takes_an_archive_of_the_digest_that_the_pr
     assert (done.returncode == 0, installed.exists()) == (is_right, is_right), done.stderr
 
 
-def test_a_program_without_a_version_is_another_one(emulator: Path) -> None:
-    """It is refused by its path."""
+def test_another_program_and_another_chip_are_refused(emulator: Path) -> None:
+    """A program without a version by its path; the first ESP32 is none of the chips, which are named."""
+    with pytest.raises(ConfigError, match="'esp32'; it emulates esp32c3, esp32c5"):
+        esp_emu.find("esp32")
+    assert set(esp_emu.ABILITIES.chips) <= set(CHIPS)
     emulator.write_text("#!/bin/sh\necho hello\n")
     with pytest.raises(RigError, match=f"{emulator} is no esp-emu"):
         esp_emu.find("esp32c3")
-
-
-def test_a_chip_that_it_does_not_emulate_is_a_wrong_target() -> None:
-    """The first ESP32 is none of its chips."""
-    with pytest.raises(ConfigError, match="emulates no 'esp32'; it emulates esp32c3, esp32c5"):
-        esp_emu.find("esp32")
-    assert set(esp_emu.ABILITIES.chips) <= set(CHIPS)
 
 
 def test_wifi_is_called_as_the_racks(tmp_path: Path) -> None:
@@ -266,7 +262,7 @@ def test_flash_that_is_not_saved_is_the_rigs_fault(
         board.control.power("off")
     said = board.process.communicate(timeout=20)[1]
     assert board.process.returncode == 3
-    assert f"esp-emu has not saved the flash of board b1, which is as at its last start: {why}." in said
+    assert re.search(f"flash of board b1.*: {why}", said)
 
 
 def test_a_uart_that_does_not_listen_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,7 +278,7 @@ def test_a_uart_that_does_not_listen_is_told(monkeypatch: pytest.MonkeyPatch) ->
         finally:
             console.close()
 
-    assert "esp-emu has not listened at port" in asyncio.run(wait())
+    assert re.search(r"not listened at port \d+", asyncio.run(wait()))
 
 
 @pytest.mark.slow
@@ -295,7 +291,7 @@ def test_an_emulator_that_dies_is_the_rigs_fault_with_its_last_words(tmp_path: P
         monitor.write("say out")
         said = board.process.communicate(timeout=20)[1]
     assert board.process.returncode == 3
-    assert "esp-emu ended with status 101 and said: thread 'main' panicked: on request" in said
+    assert re.search("esp-emu .* 101 .*: thread 'main' panicked: on request", said)
 
 
 @pytest.mark.slow

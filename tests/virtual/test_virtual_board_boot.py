@@ -41,8 +41,7 @@ def own(flashed: Path, tmp_path: Path) -> Iterator[BoardProcess]:
 def test_boot_log_is_that_of_esp_idf(board: BoardProcess) -> None:
     """At the console's baud rate the bootloader's and the application's lines are ESP-IDF's."""
     with console(board) as monitor:
-        monitor.reset()
-        log = monitor.expect("READY tag=one reset=POWERON app=0x10000\n").decode("latin-1")
+        log = monitor.reset("READY tag=one reset=POWERON app=0x10000\n").decode("latin-1")
     for pattern in (
         r"I \(\d+\) boot: ESP-IDF \S+ 2nd stage bootloader\r\n",
         r"boot: ## Label            Usage          Type ST Offset   Length\r\n",
@@ -58,15 +57,11 @@ def test_boot_log_is_that_of_esp_idf(board: BoardProcess) -> None:
 def test_rom_talks_at_115200_baud(board: BoardProcess) -> None:
     """The ROM's text reads at 115200 and is noise at the console's rate, where the rest reads."""
     with console(board, baud=115200) as monitor:
-        monitor.reset()
-        rom = monitor.expect("entry 0x40078000\r\n")
-        assert (
-            b"ets Jul 29 2019 12:21:46\r\n\r\nrst:0x1 (POWERON_RESET),boot:0x13 (SPI_FAST_FLASH_BOOT)" in rom
-        )
+        rom = monitor.reset("entry 0x40078000\r\n")
+        assert b"rst:0x1 (POWERON_RESET),boot:0x13 (SPI_FAST_FLASH_BOOT)" in rom
         assert b"READY" not in monitor.silence(0.2)
     with console(board) as monitor:
-        monitor.reset()
-        log = monitor.expect("READY")
+        log = monitor.reset("READY")
         assert b"rst:0x1" not in log
         assert len(log[: log.index(b"I (")]) > 100
 
@@ -82,8 +77,7 @@ def test_opening_the_port_does_not_reset(board: BoardProcess) -> None:
     """A monitor that opens the port (both lines asserted) and closes it leaves the application running."""
     before = board.wait_for(lambda state: state["app_pid"])
     with console(board) as monitor:
-        monitor.write("hello")
-        monitor.expect("echo hello\n")
+        monitor.echo("hello")
     after = board.wait_for(lambda state: not state["dtr"])
     assert (after["app_pid"], after["boots"]) == (before["app_pid"], before["boots"])
 
@@ -127,29 +121,24 @@ def test_app_is_told_of_its_air_and_how_strict_it_is(
 
 
 @pytest.mark.parametrize(
-    ("command", "says", "reset"),
+    ("chip", "command", "says"),
     [
-        (
-            "panic",
-            "Guru Meditation Error: Core  0 panic'ed (LoadProhibited). Exception was unhandled.",
-            "PANIC",
-        ),
-        ("illegal", "Guru Meditation Error: Core  0 panic'ed (IllegalInstruction).", "PANIC"),
-        ("divide", "Guru Meditation Error: Core  0 panic'ed (IntegerDivideByZero).", "PANIC"),
-        ("abort", "abort() was called at PC 0x00000000 on core 0", "PANIC"),
-        ("exit", "vboard: the application exited with status 3", "PANIC"),
+        ("esp32", "panic", "panic'ed (LoadProhibited). Exception was unhandled."),
+        ("esp32", "illegal", "panic'ed (IllegalInstruction)."),
+        ("esp32", "divide", "panic'ed (IntegerDivideByZero)."),
+        ("esp32c3", "panic", "panic'ed (Load access fault)."),
+        ("esp32c3", "divide", "panic'ed (Breakpoint)."),
+        ("esp32", "abort", "abort() was called at PC 0x00000000 on core 0"),
+        ("esp32", "exit", "vboard: the application exited with status 3"),
     ],
 )
-def test_crash_prints_as_esp_idf_and_reboots(
-    board: BoardProcess, command: str, says: str, reset: str
-) -> None:
-    """A signal or a failing exit prints ESP-IDF's panic text, then the board boots again and says why."""
+def test_crash_prints_as_esp_idf_and_reboots(board: BoardProcess, chip: str, command: str, says: str) -> None:
+    """A signal or a failing exit prints ESP-IDF's panic text, by the chip's name for it; then it boots again
+    and says why."""
     with console(board) as monitor:
         monitor.write(command)
-        monitor.expect(says)
-        monitor.expect("ELF file SHA256: ")
-        monitor.expect("\r\n\r\nRebooting...\r\n")
-        monitor.expect(f"READY tag=one reset={reset} ")
+        for text in (says, "ELF file SHA256: ", "\r\n\r\nRebooting...\r\n", "READY tag=one reset=PANIC "):
+            monitor.expect(text)
 
 
 def test_restart_reboots_silently(board: BoardProcess) -> None:
@@ -183,8 +172,7 @@ def test_a_killed_board_takes_its_app_along_and_keeps_its_flash(own: BoardProces
     wait_until(lambda: not is_alive(app_pid), "the end of the application")
     assert own.flash.read_bytes()[0x9000:0x9004] == b"kept"
     with BoardProcess(own.folder, flash=own.flash) as again, console(again) as monitor:
-        monitor.write("hello")
-        monitor.expect("echo hello\n")
+        monitor.echo("hello")
 
 
 @pytest.mark.slow
@@ -217,8 +205,7 @@ def test_newest_client_wins(board: BoardProcess) -> None:
     """A second client gets the console; the first one is cut off and nothing is reset."""
     boots = board.wait_for(lambda state: state["app_pid"])["boots"]
     with console(board) as old, console(board) as new:
-        new.write("second")
-        new.expect("echo second\n")
+        new.echo("second")
         with pytest.raises(OSError, match="lost"):
             old.silence(5)
     assert board.control.state()["boots"] == boots
@@ -245,8 +232,7 @@ def test_first_boot_writes_otadata(board: BoardProcess) -> None:
     board.wait_for(lambda state: state["app_partition"] == "ota_0")
     assert board.flash.read_bytes()[OTADATA : OTADATA + 32] == otadata.pack(1, otadata.STATE_VALID)
     with console(board) as monitor:
-        monitor.reset()
-        log = monitor.expect("READY")
+        log = monitor.reset("READY")
     assert b"No factory image" not in log
 
 
@@ -267,8 +253,7 @@ def test_otadata_selects_the_slot(
     """The valid entry with the highest sequence number selects the slot, modulo the number of slots."""
     board.renew({**two_slots(build_of), OTADATA: first, OTADATA + 0x1000: second})
     with console(board) as monitor:
-        monitor.reset()
-        monitor.expect(f"READY tag={tag} ")
+        monitor.reset(f"READY tag={tag} ")
 
 
 def test_an_update_that_is_not_confirmed_falls_back(
@@ -281,8 +266,7 @@ def test_an_update_that_is_not_confirmed_falls_back(
         board.wait_for(lambda state: state["app_partition"] == "ota_1")
         assert entry(board, 1) == otadata.pack(2, otadata.STATE_PENDING_VERIFY)
         for _ in range(2):
-            monitor.reset()
-            monitor.expect("READY tag=one ")
+            monitor.reset("READY tag=one ")
             assert entry(board, 1) == otadata.pack(2, otadata.STATE_ABORTED)
     assert entry(board, 0) == otadata.pack(1)
 
@@ -308,10 +292,8 @@ def test_broken_slot_falls_back_to_the_other(board: BoardProcess, build: Path) -
     """Where the selected slot is empty the bootloader says so and starts the other one."""
     board.renew({**flash_files(build), OTADATA: otadata.pack(2)})
     with console(board) as monitor:
-        monitor.reset()
-        log = monitor.expect("READY tag=one ")
-    assert b"esp_image: image at 0x200000 has invalid magic byte (nothing flashed here?)\r\n" in log
-    assert b"boot: OTA app partition slot 1 is not bootable\r\n" in log
+        log = monitor.reset("READY tag=one ")
+    assert re.search(rb"image at 0x200000 has invalid magic .*\r\n.* slot 1 is not bootable\r\n", log)
 
 
 @pytest.mark.parametrize(
@@ -339,16 +321,15 @@ def test_foreign_image_is_refused(board: BoardProcess, build: Path) -> None:
     files = flash_files(build)
     board.renew({**files, OTA_0: files[0x1000]})
     with console(board) as monitor:
-        monitor.expect("vboard: the image at the selected slot carries no program for this host")
-        monitor.expect("flash the output of 'hil build --target virtual-esp32'")
+        monitor.expect("no program for this host")
+        monitor.expect("'hil build --target virtual-esp32'")
 
 
 @pytest.mark.slow
 def test_paced_board_loses_nothing(flashed: Path, tmp_path: Path) -> None:
     """At the pace of its baud rate the board delivers all of a long output, in order."""
     with BoardProcess(tmp_path, "--pace", flash=flashed) as paced, console(paced) as monitor:
-        monitor.reset()
-        monitor.expect("READY")
+        monitor.reset("READY")
         monitor.write("flood 500")
         log = monitor.expect("FLOOD END\n")
     assert log.endswith(b"".join(b"%063d\n" % i for i in range(500)) + b"FLOOD END\n")
@@ -360,8 +341,7 @@ def test_app_runs_in_the_given_network_namespace(flashed: Path, tmp_path: Path) 
     """With --netns the application is started in that network namespace, still bound to the board's life."""
     namespace = "/proc/self/ns/net"
     with BoardProcess(tmp_path, "--netns", namespace, flash=flashed) as board, console(board) as monitor:
-        monitor.write("hello")
-        monitor.expect("echo hello\n")
+        monitor.echo("hello")
         app_pid = board.control.state()["app_pid"]
         assert Path(f"/proc/{app_pid}/ns/net").readlink() == Path(namespace).readlink()
         board.process.kill()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.virtual.virtual_board_rig import MAC, OTA_0, BoardProcess, console, flash_files
+from tests.virtual.virtual_board_rig import OTA_0, BoardProcess, console, flash_files
 
 
 def assert_flash_holds(board: BoardProcess, build: Path) -> None:
@@ -30,15 +30,6 @@ def test_stock_client(board: BoardProcess) -> None:
     for line in ("ESP32-D0WD-V3 (revision v3.1)", "Stub flasher running.", "Hard resetting via RTS pin..."):
         assert line in done.stdout
     board.wait_for(lambda state: state["app_partition"] == "ota_0")
-
-
-def test_chip_and_mac_are_read(board: BoardProcess) -> None:
-    """chip-id and read-mac answer what the eFuses hold."""
-    for command in ("chip-id", "read-mac"):
-        done = board.esptool(command)
-        assert done.returncode == 0, done.stdout
-        assert f"MAC:                {MAC}" in done.stdout
-        assert "Detecting chip type... ESP32" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -60,11 +51,9 @@ def test_every_way_to_write(
     """Compressed or not, with the stub or the ROM: what lies in flash is the build, and it boots."""
     board.renew({})
     words = [word for offset, path in flash_files(build).items() for word in (f"{offset:#x}", str(path))]
-    done = board.esptool(*before, "--baud", "460800", "write-flash", *options, *words)
-    assert done.returncode == 0, done.stdout
+    board.esptool_ok(*before, "--baud", "460800", "write-flash", *options, *words)
     with console(board) as monitor:
-        monitor.write("hello")
-        monitor.expect("echo hello\n")
+        monitor.echo("hello")
     assert_flash_holds(board, build)
 
 
@@ -76,49 +65,37 @@ def test_bootloader_of_another_chip_is_not_written(
     other = build_of("esp32c3") / "bootloader" / "bootloader.bin"
     done = board.esptool("write-flash", "0x1000", str(other))
     assert done.returncode != 0
-    assert "bootloader.bin' is not an ESP32 image" in done.stdout
+    assert "is not an ESP32 image" in done.stdout
     assert board.flash.read_bytes() == b"\xff" * (16 << 20)
 
 
 def test_verify_read_and_erase(board: BoardProcess, build: Path, tmp_path: Path) -> None:
     """verify-flash agrees, read-flash returns the bytes, erase-region and erase-flash leave 0xFF."""
     app = build / "testapp.bin"
-    assert board.esptool("verify-flash", f"{OTA_0:#x}", str(app)).returncode == 0
+    board.esptool_ok("verify-flash", f"{OTA_0:#x}", str(app))
     size = app.stat().st_size
     copy = tmp_path / "copy.bin"
-    read = board.esptool("read-flash", f"{OTA_0:#x}", str(size), str(copy))
-    assert read.returncode == 0, read.stdout
+    board.esptool_ok("read-flash", f"{OTA_0:#x}", str(size), str(copy))
     assert copy.read_bytes() == app.read_bytes()
 
-    assert board.esptool("erase-region", f"{OTA_0:#x}", "0x2000").returncode == 0
+    board.esptool_ok("erase-region", f"{OTA_0:#x}", "0x2000")
     content = board.flash.read_bytes()
     assert content[OTA_0 : OTA_0 + 0x2000] == b"\xff" * 0x2000
     assert content[OTA_0 + 0x2000 : OTA_0 + size] == app.read_bytes()[0x2000:]
     assert board.esptool("verify-flash", f"{OTA_0:#x}", str(app)).returncode != 0
 
-    assert board.esptool("erase-flash").returncode == 0
+    board.esptool_ok("erase-flash")
     assert board.flash.read_bytes() == b"\xff" * (16 << 20)
 
 
 def test_read_flash_without_the_stub(board: BoardProcess, tmp_path: Path) -> None:
     """The ROM's slow read returns the same bytes, 64 at a time."""
     copy = tmp_path / "copy.bin"
-    done = board.esptool("--no-stub", "read-flash", "0x8000", "0x210", str(copy))
-    assert done.returncode == 0, done.stdout
+    board.esptool_ok("--no-stub", "read-flash", "0x8000", "0x210", str(copy))
     assert copy.read_bytes() == board.flash.read_bytes()[0x8000:0x8210]
 
 
 def test_run_leaves_the_loader(board: BoardProcess) -> None:
     """esptool run starts what is in flash without a pulse on EN."""
-    done = board.esptool("--after", "no-reset", "--no-stub", "run")
-    assert done.returncode == 0, done.stdout
+    board.esptool_ok("--after", "no-reset", "--no-stub", "run")
     assert board.wait_for(lambda state: state["app_pid"])["reset_reason"] == "SW"
-
-
-def test_loader_stays_until_reset(board: BoardProcess) -> None:
-    """After --after no-reset the stub is still there, and --before no-reset finds it."""
-    assert board.esptool("--after", "no-reset-stub", "chip-id").returncode == 0
-    assert board.control.state()["mode"] == "download"
-    again = board.esptool("--before", "no-reset", "chip-id")
-    assert again.returncode == 0, again.stdout
-    assert "Stub flasher is already running" in again.stdout

@@ -27,24 +27,15 @@ def boots_again(board: BoardProcess) -> bool:
 @pytest.mark.parametrize(
     ("fault", "arguments", "says"),
     [
-        (
-            "no_sync",
-            ("--connect-attempts", "1", "chip-id"),
-            "Download mode successfully detected, but getting no sync reply",
-        ),
-        ("bad_md5", ("write-flash", f"{OTA_0:#x}", "APP"), "MD5 of file does not match data in flash"),
-        (
-            "write_error",
-            ("write-flash", f"{OTA_0:#x}", "APP"),
-            "Failed to write compressed data to flash after seq 0",
-        ),
+        ("no_sync", ("--connect-attempts", "1", "chip-id"), "getting no sync reply"),
+        ("bad_md5", ("write-flash", f"{OTA_0:#x}", "APP"), "MD5 of file does not match"),
+        ("write_error", ("write-flash", f"{OTA_0:#x}", "APP"), "Failed to write compressed data"),
     ],
 )
 def test_esptool_says_what_is_wrong(
     board: BoardProcess, build: Path, fault: str, arguments: tuple[str, ...], says: str
 ) -> None:
-    """The loader does not answer, alters or refuses what is written; cleared, the
-    board can be flashed and boots."""
+    """The loader does not answer, alters or refuses what is written; cleared, it can be flashed and boots."""
     app = str(build / "testapp.bin")
     board.control.fault(fault)
     done = board.esptool(*(app if word == "APP" else word for word in arguments))
@@ -62,7 +53,7 @@ def test_no_stub(board: BoardProcess) -> None:
     with pytest.raises(subprocess.TimeoutExpired) as error:
         board.esptool_process("chip-id", timeout_s=3)
     assert (error.value.stdout or b"").rstrip().endswith(b"Running stub flasher...")
-    assert board.esptool("--no-stub", "chip-id").returncode == 0
+    board.esptool_ok("--no-stub", "chip-id")
     assert boots_again(board)
 
 
@@ -70,11 +61,10 @@ def test_other_mac(board: BoardProcess) -> None:
     """The loader tells another address than the board has; cleared, its own again."""
     own = board.control.state()["mac"]
     board.control.fault("other_mac")
-    done = board.esptool("read-mac")
-    assert own[:-2] in done.stdout
-    assert own not in done.stdout
+    said = board.esptool_ok("read-mac")
+    assert (own[:-2] in said, own in said) == (True, False)
     board.control.clear()
-    assert own in board.esptool("read-mac").stdout
+    assert own in board.esptool_ok("read-mac")
 
 
 def test_disconnect_while_flashing(board: BoardProcess, build: Path) -> None:
@@ -95,35 +85,22 @@ def test_disconnect_whenever_flashing(board: BoardProcess, build: Path) -> None:
     board.write_flash(flash_files(build))
 
 
-@pytest.mark.parametrize("when", ["now", "boot"])
+@pytest.mark.parametrize("when", ["now", "boot", "for-good"])
 def test_disconnect_at_run_time(board: BoardProcess, when: str) -> None:
-    """The console's client is cut off, at once or when the app starts, and can come back."""
+    """The console's client is cut off, at once or when the app starts, and can come back; for good, as of a
+    cable that was pulled, once it is put back."""
     with console(board) as monitor:
-        monitor.write("hello")
-        monitor.expect("echo hello\n")
+        monitor.echo("hello")
         board.control.fault("disconnect", when)
         with pytest.raises(OSError, match=r"lost|failed|Broken pipe|reset"):  # noqa: PT012 (either call notices)
             monitor.reset()
             monitor.silence(5)
+    if when == "for-good":
+        with pytest.raises(OSError, match=r"RFC 2217|Broken pipe|reset|lost"), console(board):
+            pass
+        board.control.clear()
     with console(board) as monitor:
-        monitor.write("again")
-        monitor.expect("echo again\n")
-
-
-def test_disconnect_for_good(board: BoardProcess) -> None:
-    """As of a cable that was pulled: the client is cut off, and the port cannot be opened until it is put
-    back."""
-    with console(board) as monitor:
-        board.control.fault("disconnect", "for-good")
-        with pytest.raises(OSError, match=r"lost|failed|Broken pipe|reset"):  # noqa: PT012 (either call notices)
-            monitor.reset()
-            monitor.silence(5)
-    with pytest.raises(OSError, match=r"RFC 2217|Broken pipe|reset|lost"), console(board):
-        pass
-    board.control.clear()
-    with console(board) as monitor:
-        monitor.write("again")
-        monitor.expect("echo again\n")
+        monitor.echo("again")
 
 
 @pytest.mark.parametrize(
@@ -134,12 +111,7 @@ def test_disconnect_for_good(board: BoardProcess) -> None:
         ("abort", True, "abort() was called at PC 0x00000000 on core 0\r\n", "PANIC"),
         ("abort", "stack-overflow", "***ERROR*** A stack overflow in task main has been detected.", "PANIC"),
         ("abort", "out-of-memory", "Memory allocation failed\r\n", "PANIC"),
-        (
-            "watchdog",
-            "task",
-            "task_wdt: Task watchdog got triggered. The following tasks/users did not",
-            "TASK_WDT",
-        ),
+        ("watchdog", "task", "task_wdt: Task watchdog got triggered. ", "TASK_WDT"),
         ("watchdog", "interrupt", "Core  0 panic'ed (Interrupt wdt timeout on CPU0).", "INT_WDT"),
     ],
 )
@@ -157,27 +129,23 @@ def test_the_app_dies_and_the_board_reboots(
 def test_brownout_loop(board: BoardProcess) -> None:
     """Three brownouts in a row, then the supply is good again."""
     with console(board) as monitor:
-        monitor.reset()
-        monitor.expect("READY tag=one reset=POWERON")
+        monitor.reset("READY tag=one reset=POWERON")
         board.control.fault("brownout", 3)
         for _ in range(3):
             monitor.expect("Brownout detector was triggered\r\n")
             monitor.expect("READY tag=one reset=BROWNOUT")
         assert board.control.state()["faults"] == {}
-        monitor.write("steady")
-        monitor.expect("echo steady\n")
+        monitor.echo("steady")
 
 
 def test_garbage(board: BoardProcess) -> None:
     """Noise comes at once and at the head of each boot, and the application is none the worse."""
     with console(board) as monitor:
-        monitor.write("before")
-        monitor.expect("echo before\n")
+        monitor.echo("before")
         board.control.fault("garbage", 300)
         monitor.write("after")
         assert len(monitor.expect("echo after\n")) == 300 + len("echo after\n")
-        monitor.reset()
-        monitor.expect("READY")
+        monitor.reset("READY")
 
 
 def test_no_reset(board: BoardProcess) -> None:
@@ -185,8 +153,7 @@ def test_no_reset(board: BoardProcess) -> None:
     with console(board) as monitor:
         board.control.fault("no_reset")
         monitor.reset()
-        monitor.write("still here")
-        assert monitor.expect("echo still here\n") == b"echo still here\n"
+        assert monitor.echo("still here") == b"echo still here\n"
     assert boots_again(board)
 
 
@@ -194,8 +161,7 @@ def test_stuck_in_download_mode(board: BoardProcess) -> None:
     """IO0 is held low: a reset ends in the loader, which takes an image, and no app runs after it."""
     with console(board, baud=115200) as monitor:
         board.control.fault("download")
-        monitor.reset()
-        monitor.expect("waiting for download")
+        monitor.reset("waiting for download")
     assert board.control.state()["mode"] == "download"
     assert boots_again(board)
 
@@ -204,8 +170,7 @@ def test_bit_flips(board: BoardProcess) -> None:
     """About the share of bytes that was asked for is wrong, each by one bit; what the loader says is not."""
     sent = b"echo " + b"x" * 200 + b"\n"
     with console(board) as monitor:
-        monitor.write("before")
-        monitor.expect("echo before\n")
+        monitor.echo("before")
         board.control.fault("bit_flips", 20_000)
         monitor.write("x" * 200)
         heard = bytearray()
@@ -214,14 +179,13 @@ def test_bit_flips(board: BoardProcess) -> None:
     wrong = [one ^ other for one, other in zip(heard, sent, strict=True) if one != other]
     assert 1 <= len(wrong) <= 20
     assert all(bits.bit_count() == 1 for bits in wrong)
-    assert board.esptool("chip-id").returncode == 0
+    board.esptool_ok("chip-id")
 
 
 def test_torn_lines(board: BoardProcess) -> None:
     """A torn line loses its second half and its end, so that it runs into the next one."""
     with console(board) as monitor:
-        monitor.write("before")
-        monitor.expect("echo before\n")
+        monitor.echo("before")
         board.control.fault("torn_lines", 1)
         monitor.write("hello")
         assert monitor.silence(0.3) == b"echo "
@@ -247,8 +211,7 @@ def test_flood(board: BoardProcess) -> None:
 def test_silent(board: BoardProcess) -> None:
     """A frozen app neither answers nor dies, across a reset too; cleared, it goes on where it was."""
     with console(board) as monitor:
-        monitor.write("before")
-        monitor.expect("echo before\n")
+        monitor.echo("before")
         board.control.fault("silent")
         monitor.write("frozen")
         assert monitor.silence(0.2) == b""
@@ -275,8 +238,7 @@ def test_corrupt_image(board: BoardProcess, what: str, baud: int, says: str) -> 
     board.wait_for(lambda state: state["app_pid"])
     with console(board, baud=baud) as monitor:
         board.control.fault("corrupt_image", what)
-        monitor.reset()
-        monitor.expect(says)
+        monitor.reset(says)
 
 
 @pytest.mark.parametrize(
@@ -310,8 +272,7 @@ def test_faults_concern_one_board(
     board.control.fault("silent")
     board.control.power("off")
     with console(sound) as monitor:
-        monitor.write("hello")
-        monitor.expect("echo hello\n")
+        monitor.echo("hello")
     assert sound.control.state()["faults"] == {}
 
 
@@ -320,13 +281,9 @@ def test_faults_concern_one_board(
     [
         ("no_snyc", None, "Unknown fault 'no_snyc'. Did you mean 'no_sync'?"),
         ("zzz", None, f"Faults: {', '.join(faults.FAULTS)}."),
-        (
-            "disconnect",
-            "later",
-            "does not take the value 'later'; it takes: now | boot | N | always | for-good.",
-        ),
-        ("brownout", 0, "does not take the value 0; it takes: N."),
-        ("crystal", 200_000, "does not take the value 200000; it takes: N (-100000 to 100000)."),
+        ("disconnect", "later", "'later'; it takes: now | boot | N | always | for-good."),
+        ("brownout", 0, "0; it takes: N."),
+        ("crystal", 200_000, "200000; it takes: N (-100000 to 100000)."),
         ("channel", 15, "it takes: N (1 to 13)."),
         ("panic", "Boredom", "it takes: LoadProhibited |"),
     ],
@@ -371,5 +328,5 @@ def test_control_by_hand(board: BoardProcess, capsys: pytest.CaptureFixture[str]
 
 def test_board_that_is_gone_is_a_rig_error(tmp_path: Path) -> None:
     """A board whose process does not run is the rig's fault, and the sentence names the socket."""
-    with pytest.raises(RigError, match=r"virtual board at .*/control for 'state' failed"):
+    with pytest.raises(RigError, match=r"/control for 'state'"):
         BoardControl(tmp_path / "control").state()

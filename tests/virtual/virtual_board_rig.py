@@ -212,6 +212,12 @@ class BoardProcess:
         status, said = run_esptool("--port", self.url(), *arguments)
         return subprocess.CompletedProcess(arguments, status, said, "")
 
+    def esptool_ok(self, *arguments: str) -> str:
+        """Run esptool, which has to do what it is asked for; return what it said."""
+        done = self.esptool(*arguments)
+        assert done.returncode == 0, done.stdout
+        return done.stdout
+
     def esptool_process(
         self, *arguments: str, scheme: str = "fastrfc2217", timeout_s: float = 60.0
     ) -> subprocess.CompletedProcess[str]:
@@ -222,9 +228,7 @@ class BoardProcess:
     def write_flash(self, parts: Mapping[int, Path], *options: str) -> str:
         """Flash ``parts`` and return esptool's output."""
         words = [word for offset, path in parts.items() for word in (f"{offset:#x}", str(path))]
-        done = self.esptool("--baud", "921600", "write-flash", *options, *words)
-        assert done.returncode == 0, done.stdout
-        return done.stdout
+        return self.esptool_ok("--baud", "921600", "write-flash", *options, *words)
 
 
 class Console:
@@ -235,14 +239,20 @@ class Console:
         self.port = serial.serial_for_url(url, baudrate=baud, timeout=0.05)
         self.seen = b""
 
-    def reset(self) -> None:
-        """Pulse EN, as ``idf.py monitor`` does."""
+    def reset(self, until: str = "") -> bytes:
+        """Pulse EN, as ``idf.py monitor`` does; return what comes up to the end of ``until``."""
         self.port.dtr = False
         self.port.rts = True
         self.port.rts = False
+        return self.expect(until)
 
     def write(self, line: str) -> None:
         self.port.write(line.encode() + b"\n")
+
+    def echo(self, line: str) -> bytes:
+        """Write a line that the application sends back; return everything up to its end."""
+        self.write(line)
+        return self.expect(f"echo {line}\n")
 
     def expect(self, text: str) -> bytes:
         """Read until ``text`` comes; return everything up to its end, and keep the rest."""
