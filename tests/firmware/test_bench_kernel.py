@@ -84,6 +84,7 @@ def test_a_chip_of_one_core_measures_what_one_core_can(one_core: Board) -> None:
         *[(bench, {"task_core": "1"}) for bench in ("hartstone", "jitter", "memory", "thread_metric")],
         *[("jitter", {"load": load}) for load in ("other_core", "both")],
         *[("jitter", {"load": "migrate", "task_core": "none"}), ("task_switch", {"placement": "cross"})],
+        ("publish", {"publisher_core": "1"}),
     ]
     for bench, parameters in refused:
         with pytest.raises(ConfigError, match=r"no core 1|two cores"):

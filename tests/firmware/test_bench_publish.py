@@ -21,6 +21,7 @@ import trustme
 from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
 from hil.model import Case, Scalar, Series
 from hil.session import AgentSession
+from tests.firmware.case_defaults import case_defaults
 from tests.network.mqtt_peer import Packet, Peer, nothing
 from tests.network.mqtt_rig import Mosquitto
 from tests.network.publisher_rig import DEADLINE_S, provision, provision_peer
@@ -31,23 +32,7 @@ OK, TIMEOUT, REFUSED, OUTBOX_FULL, OVERRUN = range(5)
 RING_SAMPLES = 32
 BURST_ROWS = 48 * 1024 // (7 * 4)
 
-DEFAULTS: Mapping[str, Scalar] = {
-    "transport": "tcp",
-    "producer_core": "none",
-    "publisher_core": "none",
-    "schedule": "random",
-    "interval_us": 5000,
-    "count": 20,
-    "warmup": 2,
-    "payload_bytes": 128,
-    "qos": 1,
-    "retain": 0,
-    "nodelay": 0,
-    "api": "publish",
-    "hold_us": 0,
-    "seed": 1,
-    "timeout_ms": 5000,
-}
+DEFAULTS = case_defaults("publish", interval_us=5000, count=20, warmup=2, nodelay=0)
 
 
 @dataclass(frozen=True)
@@ -97,7 +82,10 @@ def check_times(series: Series) -> None:
 def test_every_sample_is_acknowledged(
     session: AgentSession, mosquitto: Mosquitto, transport: str, qos: int
 ) -> None:
-    """Against a healthy broker each sample has plan, send and acknowledgement, at every QoS and transport."""
+    """Against a healthy broker each sample has plan, send and acknowledgement, at every QoS and transport.
+
+    The end line says what the host did: free memory, and how much each core worked of what was measured.
+    """
     provision(session, mosquitto)
     series = run(session, transport=transport, qos=qos)
     assert (series.rows, series.warmup_rows) == (22, 2)
@@ -108,6 +96,12 @@ def test_every_sample_is_acknowledged(
     memory = {key for key in series.device if "stack" in key or "heap" in key}
     assert {"host_stack_free_min_publisher_bytes", "host_stack_free_min_mqtt_task_bytes"} <= memory
     assert all(key.startswith("host_") for key in memory)  # a host's, and no device's
+    load = {key: int(str(value)) for key, value in series.device.items() if "cpu_" in key}
+    assert load.pop("cpu_mhz") == 240
+    wall_us = load.pop("host_cpu_wall_us")
+    assert wall_us >= series.columns["done_us"][-1] - series.columns["planned_us"][series.warmup_rows]
+    assert set(load) == {"host_cpu_busy_core0_us", "host_cpu_busy_core1_us"}
+    assert all(0 < busy_us <= wall_us for busy_us in load.values())
 
 
 def test_random_plan_repeats_with_its_seed_and_keeps_its_mean(
@@ -170,10 +164,6 @@ def test_producer_that_outruns_the_publisher_loses_nothing_silently(
     assert series.rows == 200
 
 
-def scripted(session: AgentSession, peer: Peer) -> None:
-    provision_peer(session, peer)
-
-
 def test_missing_acknowledgement_is_a_timeout(session: AgentSession) -> None:
     """What is never acknowledged is a timeout, censored and not dropped; the others keep their times.
 
@@ -187,7 +177,7 @@ def test_missing_acknowledgement_is_a_timeout(session: AgentSession) -> None:
         return int(json.loads(packet.payload)["n"]) % 2 == 0
 
     with Peer.listen() as peer, peer.serve(acknowledge_even_rows):
-        scripted(session, peer)
+        provision_peer(session, peer)
         series = run(session, timeout_ms=2500, count=20, warmup=0, payload_bytes=100)
     assert series.columns["outcome"] == (OK, TIMEOUT) * 10
     assert [json.loads(message)["n"] for message in messages] == list(range(20))
@@ -201,7 +191,7 @@ def test_missing_acknowledgement_is_a_timeout(session: AgentSession) -> None:
 def test_full_outbox_is_an_outcome(session: AgentSession) -> None:
     """A broker that never acknowledges fills the outbox; what it refuses is outbox_full."""
     with Peer.listen() as peer, peer.serve(nothing):
-        scripted(session, peer)
+        provision_peer(session, peer)
         series = run(session, timeout_ms=100, count=10, warmup=0, payload_bytes=8192)
     assert sorted(series.columns["outcome"]) == [TIMEOUT] * 3 + [OUTBOX_FULL] * 7
 
@@ -209,7 +199,7 @@ def test_full_outbox_is_an_outcome(session: AgentSession) -> None:
 def test_qos_0_without_a_connection_is_refused(session: AgentSession) -> None:
     """A connection lost in the run makes QoS 0 messages refused ones."""
     with Peer.listen() as peer, peer.serve(nothing, packets_per_connection=5):
-        scripted(session, peer)
+        provision_peer(session, peer)
         series = run(session, qos=0, timeout_ms=100, count=40, warmup=0, interval_us=10000)
     assert REFUSED in series.columns["outcome"]
 
@@ -217,14 +207,14 @@ def test_qos_0_without_a_connection_is_refused(session: AgentSession) -> None:
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [
-        ({"schedule": "periodic", "interval_us": 1500}, r"ESP_ERR_INVALID_ARG.*whole number of ticks;"),
-        ({"interval_us": 60000000, "count": 100}, r"ESP_ERR_INVALID_ARG.*32-bit microseconds"),
-        ({"hold_us": 5000}, r"ESP_ERR_INVALID_ARG.*hold_us to be less than interval_us"),
+        ({"schedule": "periodic", "interval_us": 1500}, r"INVALID_ARG.*whole number"),
+        ({"interval_us": 60000000, "count": 100}, r"INVALID_ARG.*32-bit microseconds"),
+        ({"hold_us": 5000}, r"INVALID_ARG.*hold_us .* less than interval_us"),
         (
             {"schedule": "periodic", "hold_us": 1000000, "count": 5000},
-            r"ESP_ERR_INVALID_ARG.*count \* hold_us, is more than 32-bit microseconds",
+            r"INVALID_ARG.*count \* hold_us.*32-bit",
         ),
-        ({"transport": "tls"}, r"ESP_ERR_INVALID_STATE.*the broker of transport=tls was not provisioned"),
+        ({"transport": "tls"}, r"INVALID_STATE.*broker of transport=tls"),
     ],
 )
 def test_what_cannot_be_measured_is_the_configurations_fault(
@@ -232,24 +222,21 @@ def test_what_cannot_be_measured_is_the_configurations_fault(
 ) -> None:
     """A plan that no clock can keep, a broker not provisioned: never a series; the sentence says which."""
     with Peer.listen() as gone:
-        scripted(session, gone)
-    with pytest.raises(ConfigError, match=f"on board board-1 ended with .*{said}"):
+        provision_peer(session, gone)
+    with pytest.raises(ConfigError, match=f"board board-1 .*ESP_ERR_{said}"):
         run(session, **parameters)
 
 
 @pytest.mark.parametrize(
     ("transport", "absent", "said"),
-    [
-        ("tls", "ca_pem", "the CA certificate"),
-        ("mtls", "client_key_pem", "the client certificate or its key"),
-    ],
+    [("tls", "ca_pem", "CA certificate"), ("mtls", "client_key_pem", "client certificate or its key")],
 )
 def test_missing_certificate_is_the_configurations_fault(
     session: AgentSession, mosquitto: Mosquitto, transport: str, absent: str, said: str
 ) -> None:
     """A transport whose certificates the board was not told is not tried."""
     provision(session, mosquitto, without=absent)
-    with pytest.raises(ConfigError, match=f"{said} of transport={transport} was not provisioned"):
+    with pytest.raises(ConfigError, match=f"{said} of transport={transport}"):
         run(session, transport=transport)
 
 
@@ -257,9 +244,9 @@ def test_absent_broker_is_the_rigs_fault(session: AgentSession) -> None:
     """A broker that is down is named by host and port, with what came back."""
     with Peer.listen() as gone:
         port = gone.port
-        scripted(session, gone)
-    came_back = rf"MQTT broker 127\.0\.0\.1:{port} \(tcp\): unreachable: Connection refused"
-    with pytest.raises(RigError, match=f"board-1 .*ESP_ERR_NOT_FOUND .*{came_back}"):
+        provision_peer(session, gone)
+    said = rf"board-1 .*ESP_ERR_NOT_FOUND .*127\.0\.0\.1:{port} \(tcp\): .*Connection refused"
+    with pytest.raises(RigError, match=said):
         run(session)
 
 
@@ -276,7 +263,7 @@ def test_refused_connection_is_an_error(
 ) -> None:
     """A refused CONNECT is the rig's fault; one that no broker could accept is the firmware's."""
     with Peer.listen() as peer, peer.serve(nothing, return_code=return_code):
-        scripted(session, peer)
+        provision_peer(session, peer)
         said = rf"ESP_ERR_NOT_ALLOWED .*:{peer.port} .*CONNACK code {return_code} \({reason}\)"
         with pytest.raises(owner, match=said):
             run(session)
@@ -292,7 +279,7 @@ def test_client_id_is_the_boards_own(session: AgentSession) -> None:
         return True
 
     with Peer.listen() as peer, peer.serve(acknowledge):
-        scripted(session, peer)
+        provision_peer(session, peer)
         run(session, count=2, warmup=0)
         client_ids = {connection.client_id for connection in peer.accepted}
     (topic,) = topics
@@ -318,21 +305,9 @@ def test_timer_lateness_is_of_one_run(
     stopped: list[Packet] = []
     board = firmware_process.pid
     with Peer.listen() as peer, peer.serve(stop_once):
-        scripted(session, peer)
+        provision_peer(session, peer)
         first, second = (int(str(run(session, warmup=0).device["timer_lateness_max_us"])) for _ in range(2))
     assert first > stopped_s * 1e6 / 2 > second
-
-
-def test_cpu_load_is_of_the_measured_stretch(session: AgentSession, mosquitto: Mosquitto) -> None:
-    """Each end line says how long was measured and how much of it each core worked: a host's figures."""
-    provision(session, mosquitto)
-    series = run(session, warmup=0)
-    load = {key: int(str(value)) for key, value in series.device.items() if "cpu_" in key}
-    assert load.pop("cpu_mhz") == 240
-    wall_us = load.pop("host_cpu_wall_us")
-    assert wall_us >= series.columns["done_us"][-1] - series.columns["planned_us"][0]
-    assert set(load) == {"host_cpu_busy_core0_us", "host_cpu_busy_core1_us"}
-    assert all(0 < busy_us <= wall_us for busy_us in load.values())
 
 
 def test_wrong_authority_is_the_rigs_fault(session: AgentSession, mosquitto: Mosquitto) -> None:
@@ -340,9 +315,7 @@ def test_wrong_authority_is_the_rigs_fault(session: AgentSession, mosquitto: Mos
     provision(session, mosquitto)
     other = trustme.CA().cert_pem.bytes().decode()
     session.provision({"ca_pem": other})
-    said = (
-        rf"ESP_ERR_INVALID_RESPONSE .*127\.0\.0\.1:{mosquitto.ports['tls']} \(tls\): TLS failed: .*another CA"
-    )
+    said = rf"ESP_ERR_INVALID_RESPONSE .*:{mosquitto.ports['tls']} \(tls\): .*another CA"
     with pytest.raises(RigError, match=said):
         run(session, transport="tls")
 

@@ -67,14 +67,8 @@ class Namespace:
     @classmethod
     @contextmanager
     def make(cls) -> Iterator[Namespace]:
-        command = [
-            "unshare",
-            "--map-root-user",
-            "--net",
-            "sh",
-            "-c",
-            "ip link set lo up && echo up && exec cat",
-        ]
+        shell = "ip link set lo up && echo up && exec cat"
+        command = ["unshare", "--map-root-user", "--net", "sh", "-c", shell]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
             assert holder.stdout is not None
             assert holder.stdout.readline() == b"up\n"

@@ -10,6 +10,8 @@ from __future__ import annotations
 import hashlib
 import socket
 import ssl
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -90,32 +92,12 @@ def test_session_given_again_during_the_handshake_fails(pem: Path) -> None:
     assert (failed["result"], failed["states"], failed["esp"], failed["tls"]) == ("-1", HANDSHAKE, "0", "0")
 
 
-@pytest.mark.parametrize(
-    ("options", "flags"),
-    [("ca={pem}/other.pem", "8"), ("ca={pem}/ca.pem name=elsewhere.hil.test", "4")],
-    ids=["another authority", "another name"],
-)
-def test_wrong_certificate_is_refused(pem: Path, options: str, flags: str) -> None:
-    """A certificate of another authority or name ends the handshake, with Mbed TLS's code and bit."""
-    with s_server(pem, "-tls1_2") as port:
-        (said,) = drive(f"connect own 127.0.0.1 {port} {options.format(pem=pem)}")
-    assert (said["result"], said["states"][-1]) == ("-1", FAIL)
-    assert (said["esp"], said["tls"], said["flags"]) == (HANDSHAKE_FAILED, CERT_VERIFY_FAILED, flags)
-
-
 @pytest.mark.parametrize("options", ["name=peer.hil.test", "skip=1", "name=elsewhere.hil.test skip=1"])
 def test_name_to_check_can_be_another_or_none(pem: Path, options: str) -> None:
     """common_name stands in for the host name; skip_common_name checks neither."""
     with s_server(pem, "-tls1_2") as port:
         (said,) = drive(f"connect sync 127.0.0.1 {port} ca={pem}/ca.pem {options}")
     assert (said["result"], said["states"]) == ("1", DONE)
-
-
-def test_nothing_to_verify_by_is_refused(pem: Path) -> None:
-    """Without an authority nothing is connected: the set-up fails."""
-    with s_server(pem, "-tls1_2") as port:
-        (said,) = drive(f"connect sync 127.0.0.1 {port}")
-    assert (said["result"], said["states"], said["esp"]) == ("-1", FAIL, SETUP_FAILED)
 
 
 def test_client_certificate(pem: Path) -> None:
@@ -127,41 +109,6 @@ def test_client_certificate(pem: Path) -> None:
         )
     assert (own["result"], page["new"]) == ("1", "1")
     assert (without["result"], without["esp"], without["tls"]) == ("-1", HANDSHAKE_FAILED, ALERT)
-
-
-def test_server_without_tls_1_2_is_refused(pem: Path) -> None:
-    """CONFIG_MBEDTLS_SSL_PROTO_TLS1_3 is not set: TLS 1.2 is all that is offered."""
-    with s_server(pem, "-tls1_3") as port:
-        (said,) = drive(f"connect own 127.0.0.1 {port} ca={pem}/ca.pem")
-    assert (said["result"], said["esp"], said["tls"]) == ("-1", HANDSHAKE_FAILED, ALERT)
-
-
-def test_refused_connection_is_told_by_errno(pem: Path) -> None:
-    """Nobody listens: the state stays ESP_TLS_INIT, the error says connect, errno says refused."""
-    port = free_ports(1)[0]
-    (said,) = drive(f"connect sync 127.0.0.1 {port} ca={pem}/ca.pem")
-    assert (said["result"], said["states"], said["esp"], said["errno"]) == ("-1", INIT, FAILED_CONNECT, "111")
-
-
-def test_refused_connection_looks_like_a_failed_handshake_to_who_polls(pem: Path) -> None:
-    """As in ESP-IDF: while connecting the socket's error is dropped, and the ClientHello cannot be sent."""
-    port = free_ports(1)[0]
-    (said,) = drive(f"connect async 127.0.0.1 {port} ca={pem}/ca.pem non_block=1")
-    assert (said["result"], said["states"], said["esp"]) == ("-1", FAIL, HANDSHAKE_FAILED)
-    assert (said["tls"], said["errno"]) == (CONN_RESET, "0")
-
-
-def test_unknown_name_is_told(pem: Path) -> None:
-    """A name that cannot be resolved is an error of its own."""
-    (said,) = drive(f"connect sync peer.hil.test 443 ca={pem}/ca.pem")
-    assert (said["result"], said["states"], said["esp"]) == ("-1", INIT, CANNOT_RESOLVE)
-
-
-def test_peer_that_never_answers_ends_in_time(pem: Path) -> None:
-    """It accepts and says nothing: the handshake ends with the time-out, which is no TLS error."""
-    with peer(until_closed) as port:
-        (said,) = drive(f"connect sync 127.0.0.1 {port} ca={pem}/ca.pem timeout_ms=300")
-    assert (said["result"], said["states"], said["esp"], said["tls"]) == ("0", HANDSHAKE, TIMEOUT, "0")
 
 
 def test_peer_that_never_accepts_ends_in_time(pem: Path) -> None:
@@ -178,22 +125,55 @@ def test_peer_that_never_accepts_ends_in_time(pem: Path) -> None:
     assert (said["result"], said["states"], said["esp"]) == ("-1", INIT, TIMEOUT)
 
 
+Serving = Callable[[Path], AbstractContextManager[int]]
+
+
+def tls(option: str) -> Serving:
+    return lambda pem: s_server(pem, option)
+
+
+def answering(answer: bytes) -> Serving:
+    return lambda _pem: peer(says(answer))
+
+
+def nobody(_pem: Path) -> AbstractContextManager[int]:
+    return nullcontext(free_ports(1)[0])
+
+
+WITHIN_A_RECORD = b"\x16\x03\x03\x00\x40\x02\x00\x00\x3c"
+BROKE = f"-1 {FAIL} {HANDSHAKE_FAILED}"
+
+
 @pytest.mark.parametrize(
-    ("answer", "code"),
+    ("serving", "connect", "told"),
     [
-        (b"HTTP/1.1 400 Bad Request\r\n\r\n", INVALID_RECORD),
-        (b"\x15\x03\x03\x00\x02\x02\x28", ALERT),
-        (b"", CONN_EOF),
-        (b"\x16\x03\x03\x00\x40\x02\x00\x00\x3c", CONN_EOF),
+        # A certificate of another authority or name: Mbed TLS's code and bit; without an authority, nothing.
+        (tls("-tls1_2"), "own {at} ca={pem}/other.pem", f"{BROKE} {CERT_VERIFY_FAILED} 8"),
+        (tls("-tls1_2"), "own {at} {ca} name=elsewhere.hil.test", f"{BROKE} {CERT_VERIFY_FAILED} 4"),
+        (tls("-tls1_2"), "sync {at}", f"-1 {FAIL} {SETUP_FAILED}"),
+        # CONFIG_MBEDTLS_SSL_PROTO_TLS1_3 is not set: TLS 1.2 is all that is offered.
+        (tls("-tls1_3"), "own {at} {ca}", f"{BROKE} {ALERT}"),
+        # Nobody listens: errno says refused; who polls has no error of the socket, and cannot send its hello.
+        (nobody, "sync {at} {ca}", f"-1 {INIT} {FAILED_CONNECT} 0 0 111"),
+        (nobody, "async {at} {ca} non_block=1", f"{BROKE} {CONN_RESET} 0 0"),
+        (nobody, "sync peer.hil.test 443 {ca}", f"-1 {INIT} {CANNOT_RESOLVE}"),
+        # It accepts and says nothing: the handshake ends with the time-out, which is no TLS error.
+        (lambda _pem: peer(until_closed), "sync {at} {ca} timeout_ms=300", f"0 {HANDSHAKE} {TIMEOUT} 0"),
+        # Garbage, an alert, an end and one within a record, instead of a ServerHello.
+        (answering(b"HTTP/1.1 400 Bad Request\r\n\r\n"), "own {at} {ca}", f"{BROKE} {INVALID_RECORD} 0"),
+        (answering(b"\x15\x03\x03\x00\x02\x02\x28"), "own {at} {ca}", f"{BROKE} {ALERT} 0"),
+        (answering(b""), "own {at} {ca}", f"{BROKE} {CONN_EOF} 0"),
+        pytest.param(
+            answering(WITHIN_A_RECORD), "own {at} {ca}", f"{BROKE} {CONN_EOF} 0", id="within a record"
+        ),
     ],
-    ids=["no TLS", "alert", "end", "end within a record"],
 )
-def test_answer_that_is_no_server_hello(pem: Path, answer: bytes, code: str) -> None:
-    """Garbage, an alert and an end instead of a ServerHello are told apart by Mbed TLS's numbers."""
-    with peer(says(answer)) as port:
-        (said,) = drive(f"connect own 127.0.0.1 {port} ca={pem}/ca.pem")
-    assert (said["result"], said["states"][-1]) == ("-1", FAIL)
-    assert (said["esp"], said["tls"], said["flags"]) == (HANDSHAKE_FAILED, code, "0")
+def test_what_fails_is_told_by_state_and_codes(pem: Path, serving: Serving, connect: str, told: str) -> None:
+    """Result, state, ESP-IDF's error, Mbed TLS's, its bits and errno, as far as they tell causes apart."""
+    with serving(pem) as port:
+        (said,) = drive(f"connect {connect.format(at=f'127.0.0.1 {port}', pem=pem, ca=f'ca={pem}/ca.pem')}")
+    codes = [said["result"], said["states"][-1], *(said[name] for name in ("esp", "tls", "flags", "errno"))]
+    assert codes[: len(told.split())] == told.split()
 
 
 def test_server_hello_of_noise_is_refused(pem: Path) -> None:

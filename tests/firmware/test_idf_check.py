@@ -39,14 +39,10 @@ def test_controls_are_refused(tmp_path: Path) -> None:
 LAX = ("-w", "-std=gnu99", "-Wno-implicit-function-declaration")  # an error in gcc 14 unless told
 
 
-def test_a_lax_compiler_is_found_out(tmp_path: Path) -> None:
-    """Where an undeclared function passes, the check says so instead of being content."""
+def test_a_compiler_that_does_not_look_is_found_out(tmp_path: Path) -> None:
+    """Where an undeclared function passes, or controls are refused for another reason, the check says so."""
     wrong = chips.wrong_controls([host_command(tmp_path, *LAX)], tmp_path)
     assert wrong == {"an undeclared function": "was not refused"}
-
-
-def test_a_compiler_that_refuses_all_is_found_out(tmp_path: Path) -> None:
-    """Controls refused for another reason prove nothing."""
     wrong = chips.wrong_controls([host_command(tmp_path, "-include", "no_such_header.h")], tmp_path)
     assert set(wrong) == {control.name for control in chips.CONTROLS}
     assert all("no_such_header.h" in sentence for sentence in wrong.values())
@@ -98,15 +94,11 @@ def test_a_kernel_that_does_not_call_the_trace_is_named(tmp_path: Path) -> None:
         kernel_source("event_groups.c", calls, *include),
     ]
     wrong = hooks.wrong_kernel(commands, tmp_path / "objects", objects=True)
-    assert wrong == {
-        "tasks.c": "calls the trace 0 times, not 20 or more",
-        "queue.c": "the build does not compile it",
-    }
+    assert set(wrong) == {"tasks.c", "queue.c"}
+    assert "0 times, not 20" in wrong["tasks.c"]
+    assert "not compile" in wrong["queue.c"]
     bare = [kernel_source("event_groups.c", calls, *LAX)]
-    assert (
-        "does not put hooks.h before it"
-        in hooks.wrong_kernel(bare, tmp_path / "o", objects=True)["event_groups.c"]
-    )
+    assert "hooks.h" in hooks.wrong_kernel(bare, tmp_path / "o", objects=True)["event_groups.c"]
 
 
 def test_without_idf_path_the_way_out_is_told() -> None:
@@ -198,15 +190,11 @@ def test_each_deliberate_difference_has_a_reason() -> None:
 
 def test_what_did_not_pass_is_a_failure(tmp_path: Path) -> None:
     """A case that failed, was skipped or could not be set up did not pass."""
-    cases = (
-        '<testcase name="a"/>',
-        *(f'<testcase name="{k}"><{k} message="no"/></testcase>' for k in _KINDS),
-    )
-    (tmp_path / "junit.xml").write_text(f"<testsuites><testsuite>{''.join(cases)}</testsuite></testsuites>")
-    assert on_linux.read_junit(tmp_path / "junit.xml") == (4, dict.fromkeys(_KINDS, "no"))
-
-
-_KINDS = ("failure", "error", "skipped")
+    kinds = ("failure", "error", "skipped")
+    cases = "".join(f'<testcase name="{kind}"><{kind} message="no"/></testcase>' for kind in kinds)
+    suite = f'<testsuites><testsuite><testcase name="a"/>{cases}</testsuite></testsuites>'
+    (tmp_path / "junit.xml").write_text(suite)
+    assert on_linux.read_junit(tmp_path / "junit.xml") == (4, dict.fromkeys(kinds, "no"))
 
 
 def test_exit_code_and_paths_of_the_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -47,19 +47,20 @@ class Records:
 
 
 def objection(records: Records, plan: Sequence[int], stall: Stall) -> str:
-    """Say why these are no open-loop sender's records of ``plan``, whose first message is at 0; "" where
-    they are."""
+    """Return in a word why these are no open-loop sender's records of ``plan``, whose first message is at 0:
+    a message missing, a planned time that moved, nothing planned in the stall, a latency too short for what
+    was left of it, a sender that waited; "" where they are."""
     if len(records.planned_us) != len(plan) or not all(records.done_us):
-        return "a message is missing"
+        return "missing"
     if [planned - records.planned_us[0] for planned in records.planned_us] != list(plan):
-        return "a planned time moved"
+        return "moved"
     in_stall = [row for row, at in enumerate(records.planned_us) if stall.begin_us <= at < stall.end_us]
     if not in_stall:
-        return "nothing was planned in the stall"
+        return "no stall"
     if any(records.latency_us(row) < stall.end_us - records.planned_us[row] for row in in_stall):
-        return "a latency is shorter than what was left of the stall"
+        return "too short"
     sent = [row for row in in_stall if records.sent_us[row] < stall.end_us]
-    return "" if 2 * len(sent) > len(in_stall) else "the sender waited for the broker"
+    return "" if 2 * len(sent) > len(in_stall) else "waited"
 
 
 # ---- what a sender that waits would have written ----
@@ -113,15 +114,15 @@ def closed_loop_that_leaves_out() -> Records:
 def test_a_sender_that_waits_is_found_out() -> None:
     """An open-loop sender's records pass; those of a sender that waits do not, however it writes them up."""
     refused = {
-        closed_loop: "the sender waited for the broker",
-        closed_loop_that_plans_anew: "a planned time moved",
-        closed_loop_that_counts_from_sending: "a latency is shorter than what was left of the stall",
-        closed_loop_that_leaves_out: "a message is missing",
+        closed_loop: "waited",
+        closed_loop_that_plans_anew: "moved",
+        closed_loop_that_counts_from_sending: "too short",
+        closed_loop_that_leaves_out: "missing",
     }
     assert objection(open_loop(), GRID, MODEL_STALL) == ""
     assert {made: objection(made(), GRID, MODEL_STALL) for made in refused} == refused
     before = Stall(MODEL_STALL.begin_us - 10**9, MODEL_STALL.end_us - 10**9)
-    assert objection(open_loop(), GRID, before) == "nothing was planned in the stall"
+    assert objection(open_loop(), GRID, before) == "no stall"
 
 
 # ---- the firmware ----

@@ -14,10 +14,16 @@ from hil.base.idf_project import is_idf_project, read_cmake
 from hil.boards.firmware.build import HostTree
 from hil.boards.firmware.product.project import IdfProject, find_project
 from tests.firmware.test_product_build import output_of
+from tests.firmware.test_product_kconfig import written
 from tests.host_builds import build_product
 
 IDF = "include($ENV{IDF_PATH}/tools/cmake/project.cmake)\n"
 HELLO = {"lib/hello/CMakeLists.txt": "idf_component_register(SRCS hello.c INCLUDE_DIRS .)\n"}
+X = IDF + "project(x)"
+
+
+def component(name: str, text: str = "idf_component_register()\n") -> dict[str, str]:
+    return {f"components/{name}/CMakeLists.txt": text}
 
 
 @pytest.fixture(autouse=True)
@@ -26,55 +32,34 @@ def _without_idf(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def found(folder: Path, top: str, files: Mapping[str, str]) -> IdfProject:
-    main = {"main/CMakeLists.txt": "idf_component_register(SRCS main.c)\n"}
-    for name, text in {"CMakeLists.txt": top, **main, **files}.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return find_project(folder)
+    return find_project(written(folder, {"CMakeLists.txt": top, **files}))
 
 
 @pytest.mark.parametrize(
     ("top", "files", "components"),
     [
-        (IDF + "project(x)", {}, "main"),
-        ("list(APPEND EXTRA_COMPONENT_DIRS lib/hello)\n" + IDF + "project(x)", HELLO, "hello main"),
-        ("set(EXTRA_COMPONENT_DIRS ${CMAKE_SOURCE_DIR}/lib)\n" + IDF + "project(x)", HELLO, "hello main"),
-        (
-            "set(EXTRA_COMPONENT_DIRS ${CMAKE_CURRENT_LIST_DIR}/lib)\n" + IDF + "project(x)",
-            HELLO,
-            "hello main",
-        ),
-        (
-            'set(D "lib")\nif(1)\n  set(EXTRA_COMPONENT_DIRS "${D}")\nendif()\n' + IDF + "project(x)",
-            HELLO,
-            "hello main",
-        ),
-        ("set(COMPONENT_DIRS main)\n" + IDF + "project(x)", {"components/a/CMakeLists.txt": "no()"}, "main"),
-        (IDF + "project(x)", {"components/a/CMakeLists.txt": "register_component()\n"}, "a main"),
-        (IDF + "project(x)", {"components/.b/CMakeLists.txt": "no()\n"}, "main"),
-        (
-            "set(COMPONENTS main)\n" + IDF + "project(x)",
-            {"components/a/CMakeLists.txt": "idf_component_register()\n"},
-            "main",
-        ),
+        (X, {}, "main"),
+        ("list(APPEND EXTRA_COMPONENT_DIRS lib/hello)\n" + X, HELLO, "hello main"),
+        ("set(EXTRA_COMPONENT_DIRS ${CMAKE_SOURCE_DIR}/lib)\n" + X, HELLO, "hello main"),
+        ("set(EXTRA_COMPONENT_DIRS ${CMAKE_CURRENT_LIST_DIR}/lib)\n" + X, HELLO, "hello main"),
+        ('set(D "lib")\nif(1)\n  set(EXTRA_COMPONENT_DIRS "${D}")\nendif()\n' + X, HELLO, "hello main"),
+        ("set(COMPONENT_DIRS main)\n" + X, component("a", "no()"), "main"),
+        (X, component("a", "register_component()\n"), "a main"),
+        (X, component(".b", "no()\n"), "main"),
+        ("set(COMPONENTS main)\n" + X, component("a"), "main"),
         (
             IDF + "idf_build_set_property(MINIMAL_BUILD ON)\nproject(x)",
             {
                 "main/CMakeLists.txt": "idf_component_register(PRIV_REQUIRES a)\n",
-                "components/a/CMakeLists.txt": "idf_component_register(REQUIRES b)\n",
-                "components/b/CMakeLists.txt": "idf_component_register()\n",
-                "components/c/CMakeLists.txt": "idf_component_register()\n",
+                **component("a", "idf_component_register(REQUIRES b)\n"),
+                **component("b"),
+                **component("c"),
             },
             "b a main",
         ),
+        ("set(EXCLUDE_COMPONENTS a)\n" + X, component("a"), "main"),
         (
-            "set(EXCLUDE_COMPONENTS a)\n" + IDF + "project(x)",
-            {"components/a/CMakeLists.txt": "idf_component_register()\n"},
-            "main",
-        ),
-        (
-            "include(more.cmake)\n" + IDF + "project(x)",
+            "include(more.cmake)\n" + X,
             {**HELLO, "more.cmake": "set(EXTRA_COMPONENT_DIRS lib)\n"},
             "hello main",
         ),
@@ -106,21 +91,13 @@ def test_field_the_name_is_what_project_is_called_with(tmp_path: Path, call: str
 @pytest.mark.parametrize(
     ("top", "main", "words"),
     [
-        (IDF + "project(x)\nfrobnicate(1)", "", r"CMakeLists\.txt:3 \(frobnicate\): Unknown CMake command"),
-        (IDF + "project(x)", "idf_component_regster()", r"main/CMakeLists\.txt:1 \(idf_component_regster\)"),
-        (IDF + "project(x", "", r"Parse error"),
-        (
-            "set(EXTRA_COMPONENT_DIRS gone)\n" + IDF + "project(x)",
-            "",
-            r"CMakeLists\.txt:3 .*/gone, which is not there",
-        ),
-        ("set(EXTRA_COMPONENT_DIRS $ENV{IDF_PATH}/a)\n" + IDF + "project(x)", "", "IDF_PATH is not set"),
+        (X + "\nfrobnicate(1)", "", r"CMakeLists\.txt:3 \(frobnicate\): Unknown CMake command"),
+        (X, "idf_component_regster()", r"main/CMakeLists\.txt:1 \(idf_component_regster\)"),
+        (X[:-1], "", r"Parse error"),
+        ("set(EXTRA_COMPONENT_DIRS gone)\n" + X, "", r"CMakeLists\.txt:3 .*/gone"),
+        ("set(EXTRA_COMPONENT_DIRS $ENV{IDF_PATH}/a)\n" + X, "", "IDF_PATH is not set"),
         ('message(FATAL_ERROR "not so")', "", "not so"),
-        (
-            IDF + "project(x)",
-            "idf_component_register(REQUIRED_IDF_TARGETS esp32h2)",
-            "is for esp32h2, not for esp32",
-        ),
+        (X, "idf_component_register(REQUIRED_IDF_TARGETS esp32h2)", "esp32h2, not for esp32"),
         ("include($ENV{IDF_PATH}/tools/cmakev2/idf.cmake)", "", "is not read here"),
         ("project(x)", "", r"lacks project\(\)"),
     ],
@@ -136,7 +113,7 @@ def test_field_what_cmake_refuses_names_file_and_line(
 
 def test_nothing_is_written_into_the_project(tmp_path: Path) -> None:
     """What a file writes to its build folder does not lie in the project."""
-    top = "file(WRITE ${CMAKE_BINARY_DIR}/made here)\n" + IDF + "project(x)\n"
+    top = "file(WRITE ${CMAKE_BINARY_DIR}/made here)\n" + X + "\n"
     assert found(tmp_path, top, {}).name == "x"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["CMakeLists.txt", "main"]
 
@@ -168,7 +145,7 @@ def test_a_project_of_esp_idf_is_known_by_its_text(tmp_path: Path, text: str, is
 @pytest.mark.slow
 def test_field_who_mends_what_is_said_by_the_tool_that_fails(tmp_path: Path) -> None:
     """A command that CMake does not know is no fault of a source; an error of the compiler is."""
-    found(tmp_path, IDF + "project(x)\n", {"main/main.c": "#error no\nvoid app_main(void) {}\n"})
+    found(tmp_path, X + "\n", {"main/main.c": "#error no\nvoid app_main(void) {}\n"})
     with pytest.raises(ConfigError, match=r"main\.c:1:2: error: #error no.*Next: mend the source"):
         build_product(tmp_path, say=lambda _: None, build_root=tmp_path / "out")
     cmake = tmp_path / "main" / "CMakeLists.txt"
@@ -212,14 +189,10 @@ void app_main(void) {
 @pytest.mark.slow
 def test_field_a_project_is_built_as_its_files_say(tmp_path: Path) -> None:
     """In a path with blanks: options of all and of one component, embedded files, wrapped calls."""
-    top = (
-        f"{IDF}add_compile_definitions(OF_TOP=6)\nproject(x)\n"
-        "target_add_binary_data(${PROJECT_NAME}.elf top.txt TEXT)\nlittlefs_create_partition_image(a b)\n"
-    )
-    include = (
-        'function(of_project_include word)\n    component_compile_options(-DOF_INCLUDE="${word}")\n'
-        "endfunction()\n"
-    )
+    top = f"{IDF}add_compile_definitions(OF_TOP=6)\nproject(x)\n"
+    top += "target_add_binary_data(${PROJECT_NAME}.elf top.txt TEXT)\nlittlefs_create_partition_image(a b)\n"
+    include = "function(of_project_include word)\n"
+    include += '    component_compile_options(-DOF_INCLUDE="${word}")\nendfunction()\n'
     files = {
         "main/CMakeLists.txt": MAIN_CMAKE, "main/main.c": MAIN_C, "main/a note.txt": "note", "top.txt": "top",
         "components/tools/CMakeLists.txt": "idf_component_register(SRC_DIRS . EXCLUDE_SRCS no.c)\n",

@@ -103,6 +103,10 @@ def of_speed(name: str = "SPEED") -> str:
     return f'config {name}\n    int "Speed"\n    default 5\n'
 
 
+def speeds(files: Mapping[str, int]) -> dict[str, str]:
+    return {name: f"CONFIG_SPEED={value}\n" for name, value in files.items()}
+
+
 def in_component(name: str, files: Mapping[str, str]) -> dict[str, str]:
     texts = {"CMakeLists.txt": "idf_component_register()", **files}
     return {f"components/{name}/{file}": text for file, text in texts.items()}
@@ -159,22 +163,18 @@ def test_field_options_come_from_all_the_files_that_idf_py_reads(
 @pytest.mark.parametrize(
     ("files", "value"),
     [
-        ({"sdkconfig.defaults.esp32": "CONFIG_SPEED=8\n"}, "5"),
+        (speeds({"sdkconfig.defaults.esp32": 8}), "5"),
         (
             {
                 "CMakeLists.txt": 'set(SDKCONFIG_DEFAULTS "a;b/c")\n' + TOP,
-                "a": "CONFIG_SPEED=1\n",
-                "b/c": "CONFIG_SPEED=2\n",
-                "b/c.esp32": "CONFIG_SPEED=3\n",
-                "sdkconfig.defaults": "CONFIG_SPEED=4\n",
+                **speeds({"a": 1, "b/c": 2, "b/c.esp32": 3, "sdkconfig.defaults": 4}),
             },
             "3",
         ),
         (
             {
                 "CMakeLists.txt": "set(SDKCONFIG ${CMAKE_SOURCE_DIR}/of/it)\n" + TOP,
-                "of/it": "CONFIG_SPEED=11\n",
-                "sdkconfig": "CONFIG_SPEED=4\n",
+                **speeds({"of/it": 11, "sdkconfig": 4}),
             },
             "11",
         ),
@@ -195,16 +195,13 @@ def test_field_values_come_from_the_files_that_idf_py_reads(
         ({"main/Kconfig": "config A\n    bool\n    default y if !A\n"}, "Dependency loop"),
         ({"sdkconfig.defaults": "garbage\n"}, r"sdkconfig\.defaults:1: 'garbage' is no option"),
         ({"sdkconfig.defaults": "\ufeffCONFIG_A=7\n"}, r"sdkconfig\.defaults:1: '\\ufeffCONFIG_A=7' is no"),
-        (
-            {"CMakeLists.txt": "set(SDKCONFIG_DEFAULTS gone)\n" + TOP},
-            r"CMakeLists\.txt:3 .*gone, which is not",
-        ),
+        ({"CMakeLists.txt": "set(SDKCONFIG_DEFAULTS gone)\n" + TOP}, r"CMakeLists\.txt:3 .*gone"),
         (
             {
                 "sdkconfig.defaults": "CONFIG_ESPTOOLPY_FLASHSIZE_16MB=y\n"
                 'CONFIG_PARTITION_TABLE_CUSTOM=y\nCONFIG_PARTITION_TABLE_CUSTOM_FILENAME="a.csv"\n'
             },
-            r"CUSTOM_FILENAME names .*a\.csv, which is not there",
+            r"CUSTOM_FILENAME names .*a\.csv",
         ),
     ],
 )
@@ -233,15 +230,15 @@ def test_field_what_cannot_be_read_ends_the_build(
                 "partitions.csv": "",
             },
             (
-                "BT_ENABLED of no Kconfig file here",
-                "ask for SOC_BT_SUPPORTED of no Kconfig file here: n",
-                "'fast' is invalid for SPEED",
-                "partitions.csv is taken; idf.py does so with CONFIG_",
+                "BT_ENABLED of no Kconfig",
+                "SOC_BT_SUPPORTED of no Kconfig",
+                "'fast' is",
+                "partitions.csv is taken",
             ),
         ),
         (
             {"sdkconfig.defaults": "CONFIG_PARTITION_TABLE_TWO_OTA=y\n", "partitions.csv": ""},
-            ("two slots instead of CONFIG_PARTITION_TABLE_TWO_OTA",),
+            ("instead of CONFIG_PARTITION_TABLE_TWO_OTA",),
         ),
     ],
 )
@@ -269,18 +266,11 @@ def test_field_options_of_esp_idf_come_from_idf_path(tmp_path: Path, monkeypatch
     idf = tmp_path / "idf"
     sources = "".join(f'source "$COMPONENT_KCONFIGS_{name}SOURCE_FILE"\n' for name in ("PROJBUILD_", ""))
     target = 'mainmenu "it"\nconfig IDF_TARGET\n    string\n    default "$IDF_TARGET"\n'
-    of_idf = (
-        'config BT_ENABLED\n    bool "BT"\n    depends on IDF_TARGET = "esp32"\n'
-        "config OF_BT\n    int\n    default 3\n"
-    )
-    written(
-        idf,
-        {
-            "Kconfig": f"{target}{sources}",
-            "components/bt/Kconfig": of_idf,
-            "sdkconfig.rename": "CONFIG_BLUE CONFIG_BT_ENABLED\n",
-        },
-    )
+    of_idf = 'config BT_ENABLED\n    bool "BT"\n    depends on IDF_TARGET = "esp32"\n'
+    of_idf += "config OF_BT\n    int\n    default 3\n"
+    renamed = "CONFIG_BLUE CONFIG_BT_ENABLED\n"
+    kconfigs = {"Kconfig": f"{target}{sources}", "components/bt/Kconfig": of_idf}
+    written(idf, {**kconfigs, "sdkconfig.rename": renamed})
     monkeypatch.setenv("IDF_PATH", str(idf))
     said: list[str] = []
     files = {
@@ -289,7 +279,7 @@ def test_field_options_of_esp_idf_come_from_idf_path(tmp_path: Path, monkeypatch
     }
     found = configured(tmp_path / "project", files, said)
     assert (found.values["BT_ENABLED"], found.values["A"], found.of_project["OF_BT"]) == ("1", "1", "3")
-    assert "unknown kconfig symbol 'TYPO' assigned to 'y' in" in "\n".join(said)
+    assert "'TYPO'" in "\n".join(said)
     assert f"ESP-IDF's of {idf}" in "\n".join(said)
 
 
@@ -321,28 +311,23 @@ def test_field_options_of_the_host_are_changed_in_the_host(tmp_path: Path) -> No
 
 def test_a_folder_without_a_project_is_refused(tmp_path: Path) -> None:
     """What is missing is named."""
-    with pytest.raises(ConfigError, match=r"it lacks a CMakeLists\.txt"):
-        find_project(tmp_path)
-    (tmp_path / "CMakeLists.txt").write_text("idf_component_register(SRCS pump.c)\n")
-    with pytest.raises(ConfigError, match=r"it lacks project\(\)"):  # a component's folder
-        find_project(tmp_path)
-    (tmp_path / "CMakeLists.txt").write_text(TOP)
-    with pytest.raises(ConfigError, match=r"it lacks main/CMakeLists\.txt"):
-        find_project(tmp_path)
+    of_a_component = "idf_component_register(SRCS pump.c)\n"
+    missing = {None: r"a CMakeLists\.txt", of_a_component: r"project\(\)", TOP: r"main/CMakeLists\.txt"}
+    for text, lacks in missing.items():
+        if text:
+            (tmp_path / "CMakeLists.txt").write_text(text)
+        with pytest.raises(ConfigError, match=f"lacks {lacks}"):
+            find_project(tmp_path)
 
 
 def test_a_component_of_idf_path_needs_idf_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The manifest that names it is named, and what to do."""
-    monkeypatch.delenv("IDF_PATH", raising=False)
-    main = tmp_path / "main"
-    main.mkdir()
-    (tmp_path / "CMakeLists.txt").write_text(TOP)
-    (main / "CMakeLists.txt").write_text('idf_component_register(SRCS "main.c")\n')
+    main = written(tmp_path, {}) / "main"
     (main / "idf_component.yml").write_text("dependencies:\n  common:\n    path: ${IDF_PATH}/common\n")
-    with pytest.raises(ConfigError, match=r"main/idf_component\.yml takes a component from IDF_PATH"):
+    with pytest.raises(ConfigError, match=r"main/idf_component\.yml .* IDF_PATH"):
         find_project(tmp_path)
     monkeypatch.setenv("IDF_PATH", str(tmp_path))
-    with pytest.raises(ConfigError, match=r"names a component in .*/common, which has no CMakeLists"):
+    with pytest.raises(ConfigError, match=r"/common, which has no CMakeLists"):
         find_project(tmp_path)
     (tmp_path / "common").mkdir()
     (tmp_path / "common" / "CMakeLists.txt").write_text("idf_component_register()\n")

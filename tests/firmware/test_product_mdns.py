@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from hil.probe.mdns import GROUP, PORT, PTR, SRV, TXT, A, packed, read_name
+from tests.firmware.test_product_kconfig import written
 from tests.host_builds import build_product
 
 pytestmark = pytest.mark.slow
@@ -99,15 +100,11 @@ void app_main(void) {
 def program(tmp_path: Path) -> Path:
     files = {
         "CMakeLists.txt": "include($ENV{IDF_PATH}/tools/cmake/project.cmake)\nproject(finder)\n",
-        "main/CMakeLists.txt": 'idf_component_register(SRCS "main.c")\n',
         "main/idf_component.yml": 'dependencies:\n  espressif/mdns: "^1.8"\n',
         "main/main.c": MAIN_C,
     }
-    for name, text in files.items():
-        path = tmp_path / "product" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    built = build_product(tmp_path / "product", say=lambda _: None, build_root=tmp_path / "firmware")
+    product = written(tmp_path / "product", files)
+    built = build_product(product, say=lambda _: None, build_root=tmp_path / "firmware")
     elf = built / "finder.elf"
     elf.chmod(0o755)
     return elf
@@ -163,19 +160,14 @@ def test_a_product_finds_the_broker_and_is_found(program: Path, responder: Path)
             said += line
             if line.startswith("offers"):
                 break
-        assert "early ESP_ERR_INVALID_STATE\n" in said
-        assert "nameless ESP_ERR_INVALID_STATE\n" in said
-        assert "twice ESP_ERR_INVALID_ARG\n" in said
-        assert "service rack-broker at rack-broker:1883, 127.0.0.1\n" in said
-        assert "server rack-broker:1883\n" in said
-        assert "address 127.0.0.1\n" in said
-        assert "nobody ESP_ERR_NOT_FOUND\n" in said
-        assert "none 1\n" in said
-        assert said.endswith("offers pump-1\n")
-        assert any(
-            "_mqtt._tcp.local" in json.loads(line).get("asked", [])
-            for line in responder.read_text().splitlines()
-        )
+        for line in (
+            *("early ESP_ERR_INVALID_STATE", "nameless ESP_ERR_INVALID_STATE", "twice ESP_ERR_INVALID_ARG"),
+            *("service rack-broker at rack-broker:1883, 127.0.0.1", "server rack-broker:1883"),
+            *("address 127.0.0.1", "nobody ESP_ERR_NOT_FOUND", "none 1", "offers pump-1"),
+        ):
+            assert line in said.splitlines()
+        noted = map(json.loads, responder.read_text().splitlines())
+        assert any("_mqtt._tcp.local" in line.get("asked", []) for line in noted)
         assert ask("pump-1.local", A) == [("pump-1.local", A, socket.inet_aton("127.0.0.1"))]
         instance = b"\x0eThe pump. No 1\x05_http\x04_tcp\x05local\0"
         pointer, server, texts, address = ask("_http._tcp.local", PTR)

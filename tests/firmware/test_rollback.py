@@ -14,6 +14,7 @@ from hil.boards.firmware import otadata
 from hil.boards.firmware.partition_table import TABLE_OFFSET, read_csv, to_binary
 from hil.wire import format_command
 from tests.firmware import kernel_rig
+from tests.virtual.virtual_board_rig import write_flash_file
 
 pytestmark = pytest.mark.slow
 
@@ -33,24 +34,15 @@ HELLO = format_command("hello", tag="a-1")
 )
 def test_a_command_confirms_the_image(tmp_path: Path, before: int, said: bytes, after: int) -> None:
     """The first command that arrives whole does, and writes only where the boot loader waits for it."""
-    flash = bytearray(b"\xff" * (4 << 20))
-    for offset, content in (
-        (TABLE_OFFSET, to_binary(read_csv(PROJECT_ROOT / "firmware" / "partitions.csv"))),
-        (OTADATA, otadata.pack(1, before)),
-    ):
-        flash[offset : offset + len(content)] = content
-    path = tmp_path / "flash.bin"
-    path.write_bytes(flash)
+    table = to_binary(read_csv(PROJECT_ROOT / "firmware" / "partitions.csv"))
+    parts = {TABLE_OFFSET: table, OTADATA: otadata.pack(1, before)}
+    path = write_flash_file(tmp_path / "flash.bin", parts, 4 << 20)
     with path.open("r+b") as file:
+        variables = {"VBOARD_FLASH_FD": str(file.fileno()), "VBOARD_APP_OFFSET": "10000"}
         done = subprocess.run(
-            [kernel_rig.firmware()],
-            input=said,
-            capture_output=True,
-            timeout=60.0,
-            check=True,
-            pass_fds=[file.fileno()],
-            env={**os.environ, "VBOARD_FLASH_FD": str(file.fileno()), "VBOARD_APP_OFFSET": "10000"},
-        )
+            [kernel_rig.firmware()], input=said, capture_output=True, timeout=60.0, check=True,
+            pass_fds=[file.fileno()], env={**os.environ, **variables},
+        )  # fmt: skip
     assert b"Sanitizer" not in done.stderr
     now = path.read_bytes()[OTADATA : OTADATA + 2 * otadata.SECTOR_BYTES]
     assert now == otadata.pack(1, after).ljust(2 * otadata.SECTOR_BYTES, b"\xff")

@@ -17,6 +17,7 @@ from hil.base.paths import PROJECT_ROOT
 from hil.boards.firmware.partition_table import read_csv, to_binary
 from hil.session.transfer import Transfer
 from hil.wire import Begin, Data, End, Hello, Message, Reply, format_command, parse_line
+from tests.virtual.virtual_board_rig import write_flash_file
 
 pytestmark = pytest.mark.slow
 
@@ -64,24 +65,15 @@ def sealed(text: bytes) -> bytes:
 
 def boot(firmware: Path, folder: Path, content: bytes) -> Log:
     """Run the firmware once on a fresh flash whose partition ``scratch`` begins so, without any input."""
-    flash = bytearray(b"\xff" * FLASH_BYTES)
-    table = to_binary(TABLE)
-    flash[TABLE_OFFSET : TABLE_OFFSET + len(table)] = table
     offset = next(partition.offset for partition in TABLE if partition.name == "scratch")
-    flash[offset : offset + len(content)] = content
-    path = folder / "flash.bin"
-    path.write_bytes(flash)
+    parts = {TABLE_OFFSET: to_binary(TABLE), offset: content}
+    path = write_flash_file(folder / "flash.bin", parts, FLASH_BYTES)
     variables = {key: value for key, value in os.environ.items() if not key.startswith("VBOARD_")}
     with path.open("r+b") as file:
         done = subprocess.run(
-            [firmware],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=TIMEOUT_S,
-            check=False,
-            pass_fds=[file.fileno()],
-            env={**variables, "VBOARD_FLASH_FD": str(file.fileno())},
-        )
+            [firmware], stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT_S, check=False,
+            pass_fds=[file.fileno()], env={**variables, "VBOARD_FLASH_FD": str(file.fileno())},
+        )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert b"Sanitizer" not in done.stderr
     return Log(tuple(_messages(done.stdout.splitlines())))

@@ -30,6 +30,7 @@ from hil.boards.firmware import app_image
 from hil.network.broker_config import BrokerLogin, write_password_file
 from tests.host_builds import build_product
 from tests.lab import ROOT, free_ports, is_free, wait_for
+from tests.virtual.virtual_board_rig import flash_files, write_flash_file
 
 pytestmark = pytest.mark.slow
 
@@ -171,12 +172,7 @@ def broker(tmp_path: Path) -> Iterator[Broker]:
 
 def write_flash(built: Built, path: Path) -> Path:
     """Write what esptool would have flashed."""
-    flash = bytearray(b"\xff" * FLASH_BYTES)
-    for offset, name in json.loads((built.folder / "flasher_args.json").read_text())["flash_files"].items():
-        data = (built.folder / name).read_bytes()
-        flash[int(offset, 0) : int(offset, 0) + len(data)] = data
-    path.write_bytes(flash)
-    return path
+    return write_flash_file(path, flash_files(built.folder), FLASH_BYTES)
 
 
 @dataclass
@@ -242,21 +238,12 @@ class _Quiet(SimpleHTTPRequestHandler):
 def running(program: Path, flash: Path) -> Iterator[Node]:
     """Start a program on its flash; end it, if it has not ended, with the block."""
     program.chmod(0o755)
+    variables = {"VBOARD_MAC": MAC, "VBOARD_INTERFACE": "lo", "VBOARD_AP": "plant"}
     with flash.open("r+b") as file:
+        fd = file.fileno()
+        env = {**os.environ, **variables, "VBOARD_FLASH_FD": str(fd), "VBOARD_AP_PASSWORD": "of the plant"}
         process = subprocess.Popen(
-            [program],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            pass_fds=[file.fileno()],
-            env={
-                **os.environ,
-                "VBOARD_FLASH_FD": str(file.fileno()),
-                "VBOARD_MAC": MAC,
-                "VBOARD_INTERFACE": "lo",
-                "VBOARD_AP": "plant",
-                "VBOARD_AP_PASSWORD": "of the plant",
-            },
+            [program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, pass_fds=[fd], env=env
         )
         node = Node(process)
         try:

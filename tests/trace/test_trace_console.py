@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -13,8 +12,8 @@ from hil.model import Case
 from hil.session import AgentSession
 from hil.trace.events import EventKind, Mark, Trace, TraceEvent
 from hil.trace.reading import COLUMNS, read_trace
+from tests.firmware import kernel_rig
 from tests.host_builds import build_sanitized
-from tests.session.agent_process import AgentProcess
 
 pytestmark = pytest.mark.slow
 
@@ -24,24 +23,11 @@ FOOTPRINT = Case(bench="footprint", parameters={})
 TIMEOUT_S = 20.0
 
 
-@pytest.fixture(scope="module")
-def firmware() -> Path:
-    """Return the firmware of which `footprint` traces two tasks that meet at a mutex, with sanitizers."""
-    return build_sanitized(PROGRAM) / "test" / PROGRAM
-
-
 @pytest.fixture
-def session(firmware: Path) -> Iterator[AgentSession]:
-    """Return a session that has said hello; the firmware must end without a finding."""
-    process = AgentProcess(firmware)
-    session = AgentSession(process, "bench-1", lambda _line: None)
-    try:
-        session.wait_ready(timeout_s=TIMEOUT_S)
-        yield session
-    finally:
-        errors = process.stop()
-    assert process.process.returncode == 0, errors
-    assert "Sanitizer" not in errors
+def session() -> Iterator[AgentSession]:
+    """Return a session with the firmware of which `footprint` traces two tasks that meet at a mutex."""
+    with kernel_rig.board(build_sanitized(PROGRAM) / "test" / PROGRAM) as running:
+        yield running.session
 
 
 def run_trace(session: AgentSession) -> Trace:

@@ -39,17 +39,12 @@ def flash(tmp_path: Path) -> NorFlash:
     return NorFlash(tmp_path / "flash.bin", 64 << 10)
 
 
-def test_flash_programming_only_clears_bits(flash: NorFlash) -> None:
-    """NOR flash: a programmed byte is the AND of old and new, and only an erase sets bits."""
+def test_flash_programming_only_clears_bits_and_erases_whole_sectors(flash: NorFlash) -> None:
+    """NOR flash: a programmed byte is the AND of old and new, and only an erase sets bits, those of every
+    sector that it touches, and of no other."""
     flash.program(0x100, b"\xf0\x0f\xff")
     flash.program(0x100, b"\x3c\x3c\x3c")
     assert flash.read(0x100, 3) == b"\x30\x0c\x3c"
-    flash.erase(0x100, 1)
-    assert flash.read(0, 0x1000) == b"\xff" * 0x1000
-
-
-def test_flash_erases_whole_sectors(flash: NorFlash) -> None:
-    """An erase takes every sector that it touches, and no other."""
     flash.program(0, bytes(0x4000))
     flash.erase(0x1FFF, 2)
     assert flash.read(0, 0x4000) == bytes(0x1000) + b"\xff" * 0x2000 + bytes(0x1000)
@@ -216,15 +211,12 @@ def test_reset_sequences(states: list[tuple[int, int]], events: list[str]) -> No
     assert Circuit().lines(*states) == events
 
 
-def test_lines_that_change_before_the_strap_is_sampled_decide() -> None:
-    """esptool lets go of one line after the other: the chip starts once, by how they are in the end."""
+def test_the_strap_is_sampled_once_the_lines_stay() -> None:
+    """esptool lets go of one line after the other: the chip starts once, by how they are in the end. Where EN
+    rises with both lines asserted, it runs from flash once the sampling delay is over."""
     circuit = Circuit()
     circuit.lines((0, 1), (1, 1), (1, 0))
     assert (circuit.events, circuit.pending) == (["hold", "download"], None)
-
-
-def test_strap_is_sampled_late_where_both_lines_stay() -> None:
-    """EN rises with both lines asserted: the chip runs from flash once the sampling delay is over."""
     circuit = Circuit()
     assert circuit.lines((0, 1), (1, 1)) == ["hold"]
     assert circuit.pending is not None
@@ -232,14 +224,11 @@ def test_strap_is_sampled_late_where_both_lines_stay() -> None:
     assert circuit.events == ["hold", "run"]
 
 
-def test_otadata_entry_is_that_of_esp_idf() -> None:
-    """The CRC of sequence 1 is the constant that ESP-IDF's otatool writes."""
+def test_checksums_are_those_of_the_chip() -> None:
+    """Of otadata's sequence 1 the constant that ESP-IDF's otatool writes; beside the MAC address Dallas'
+    CRC-8, whose check value of the nine digits is 0xA1."""
     assert otadata.sequence_crc(1) == 0x4743989A
     assert len(otadata.pack(1)) == 32
-
-
-def test_mac_crc_is_that_of_the_efuse() -> None:
-    """The CRC-8 beside the MAC address is Dallas' (the check value of the nine digits is 0xA1)."""
     assert crc8_dallas(b"123456789") == 0xA1
 
 
