@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from hil.virtual.board import reset as resets
-from tests.firmware import kernel_rig
 from tests.host_builds import PLAIN, build_programs
 
 pytestmark = pytest.mark.slow
@@ -53,9 +53,8 @@ def test_every_reset_reason_of_the_board_is_in_the_hello(build_dir: Path) -> Non
 
 def hello(build_dir: Path, reason: str) -> str:
     """Return the reset reason that the firmware names when it is told ``reason``."""
-    with kernel_rig.board(build_dir / FIRMWARE, VBOARD_RESET_REASON=reason) as running:
-        assert running.session.hello
-        return running.session.hello.reset_reason
+    found = re.search(r" reset_reason=(\S+)", run(build_dir / FIRMWARE, VBOARD_RESET_REASON=reason).stdout)
+    return found[1] if found else "no hello came"
 
 
 def test_an_unknown_reset_reason_ends_the_program(build_dir: Path) -> None:
