@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 
+from hil.model import Scalar
 from tests.firmware.kernel_rig import Board
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs_real_time]  # whose turn it is, is promised then
@@ -60,7 +61,7 @@ def test_one_core_hears_an_abort_although_no_partner_ever_waits(one_core: Board)
 
 def test_abort_ends_a_run_soon_and_nothing_is_left_behind(board: Board) -> None:
     """After runs that were cut short as much memory is free as after a whole one."""
-    whole = {"test": "preemptive", "window_ms": WINDOW_MS, "windows": 1, "warmup": 0}
+    whole: dict[str, Scalar] = {"test": "preemptive", "window_ms": WINDOW_MS, "windows": 1, "warmup": 0}
     cut_short = [
         {"test": test, "window_ms": 60000} for test in ("preemptive", "interrupt_preemption", "basic")
     ]
