@@ -76,8 +76,9 @@ def test_long_payload_is_written_in_pieces_of_the_out_buffer(driver: Driver, tmp
         assert connection.session_reused is False
 
 
-def test_published_comes_with_the_puback(driver: Driver, peer: Peer) -> None:
-    """At QoS 1 the PUBLISHED event is the PUBACK's, dispatched from the mqtt task and not from the caller."""
+def test_published_comes_with_the_last_acknowledgement(driver: Driver, peer: Peer) -> None:
+    """At QoS 1 the PUBLISHED event is the PUBACK's, dispatched from the mqtt task and not from the caller; at
+    QoS 2 PUBREC is answered by PUBREL, and only PUBCOMP makes it."""
     connection = connected(driver, peer)
     driver.say("publish t/a 10 1 0")
     caller = driver.expect("result publish")["tid"]
@@ -88,11 +89,6 @@ def test_published_comes_with_the_puback(driver: Driver, peer: Peer) -> None:
     event = driver.expect("event PUBLISHED")
     assert int(event["id"]) == packet.id
     assert event["tid"] != caller
-
-
-def test_published_comes_with_the_pubcomp(driver: Driver, peer: Peer) -> None:
-    """At QoS 2 PUBREC is answered by PUBREL, and only PUBCOMP makes the PUBLISHED event."""
-    connection = connected(driver, peer)
     message_id = driver.ask("publish t/a 10 2 0")
     assert connection.read().id == message_id
     connection.send(acknowledgement(PUBREC, message_id))
@@ -150,16 +146,12 @@ def test_without_a_connection_qos_0_is_lost_and_qos_1_is_kept(driver: Driver, pe
     assert (packet.id, packet.dup) == (message_id, False)
 
 
-def test_mqtt_task_is_where_sdkconfig_puts_it(driver: Driver, peer: Peer) -> None:
-    """With CONFIG_MQTT_USE_CORE_0 the events come from a task that is pinned to core 0."""
+def test_sdkconfig_says_where_the_task_is_and_how_ids_go(driver: Driver, peer: Peer) -> None:
+    """With CONFIG_MQTT_USE_CORE_0 the events come from a task that is pinned to core 0; with
+    CONFIG_MQTT_MSG_ID_INCREMENTAL an id does not come back before all others were used."""
     driver.connect(peer.uri)
     peer.accept().greet()
     assert driver.expect("event CONNECTED")["core"] == "0"
-
-
-def test_message_ids_count_up(driver: Driver, peer: Peer) -> None:
-    """With CONFIG_MQTT_MSG_ID_INCREMENTAL an id does not come back before all others were used."""
-    connected(driver, peer)
     first = driver.ask("publish t/a 10 1 0")
     assert [driver.ask("publish t/a 10 1 0") for _ in range(3)] == [first + 1, first + 2, first + 3]
 

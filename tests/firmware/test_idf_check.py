@@ -129,18 +129,15 @@ def test_espressif_s_compiler_comes_first_and_none_is_told(
     ]
 
 
-def test_a_folder_that_is_no_esp_idf_is_refused(tmp_path: Path) -> None:
-    """IDF_PATH has to name an ESP-IDF."""
-    with pytest.raises(ConfigError, match=r"no ESP-IDF.*export\.sh"):
-        idf.find({"IDF_PATH": str(tmp_path)})
-
-
 @pytest.mark.parametrize(
     ("version", "wanted"),
     [("v5.5", True), ("v5.5.4", True), ("v5.5.4-dirty", True), ("v6.0.2", False), ("v5.50", False)],
 )
 def test_version_is_read_and_judged(tmp_path: Path, version: str, wanted: bool) -> None:
-    """A release without git names itself in version.txt; the firmware is for v5.5 and no other."""
+    """A folder that is no ESP-IDF is refused. A release without git names itself in version.txt; the firmware
+    is for v5.5 and no other."""
+    with pytest.raises(ConfigError, match=r"no ESP-IDF.*export\.sh"):
+        idf.find({"IDF_PATH": str(tmp_path)})
     (tmp_path / "tools" / "cmake").mkdir(parents=True)
     (tmp_path / "tools" / "cmake" / "project.cmake").touch()
     (tmp_path / "version.txt").write_text(f"{version}\n")

@@ -24,6 +24,7 @@ from tests.boards.rack_tools import (
     CHECKOUT,
     inner_namespace,
     port_refuses,
+    running_rack,
     start_rack,
     unshare_pid,
     wait_until,
@@ -151,15 +152,12 @@ def test_stale_state_is_replaced(tmp_path: Path) -> None:
     rack_state.write_holder(paths, "test", [VirtualBoardSpec("b1")])
     (folder / "old.sock").touch()
     paths.board_flash("b1").write_bytes(b"kept")
-    rack = start_rack(folder)
-    try:
+    with running_rack(folder) as rack:
         assert not (folder / "old.sock").exists()
         assert paths.board_flash("b1").read_bytes() == b"kept"
         held = rack_state.read_holder(paths)
         assert held is not None
         assert held.boards == tuple(rack.boards.values())
-    finally:
-        rack.stop()
 
 
 def test_a_taken_port_is_named(tmp_path: Path) -> None:
