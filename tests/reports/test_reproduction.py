@@ -157,9 +157,7 @@ def test_udp_received_at_iperfs_own_rate_is_called_what_it_is() -> None:
     """1.07 Mbit/s is the sender's choice: the row has no corrected value, and says why."""
     shown = document([steady(1.05, protocol="udp", role="server")])
     assert cells(shown, "baseline", "UDP RX")[1:3] == ("1.07", "see note")
-    notes = " ".join(table(shown, "baseline").notes)
-    assert "-b does not say otherwise" in notes
-    assert "see the ramp" in notes
+    assert re.search(r"UDP RX\b.* -b .*ramp", " ".join(table(shown, "baseline").notes))
 
 
 def test_udp_sent_compares_with_the_highest_offered_rate() -> None:
@@ -170,17 +168,17 @@ def test_udp_sent_compares_with_the_highest_offered_rate() -> None:
 
 def test_a_missing_case_leaves_its_row_and_says_why() -> None:
     """From the fault or the not-run of the journal; else that the suite has no such case."""
-    case = throughput_record(FLAT, role="server").case_id
-    fault = Fault("", "rig", 3, "iperf did not start", "v1", case)
-    shown = document([steady(20.0), fault])
+    fault = Fault("", "rig", 3, "iperf died", "v1", throughput_record(FLAT, role="server").case_id)
+    not_run = NotRun("", "v1", throughput_record(FLAT, peer_mss_bytes=360).case_id, "board lost")
+    shown = document([steady(20.0), fault, not_run])
     assert cells(shown, "baseline", "TCP RX")[3] == "not measured"
-    notes = " ".join(table(shown, "baseline").notes)
-    assert "TCP RX was not measured: iperf did not start." in notes
-    assert "UDP RX was not measured: the run's suite has no such case." in notes
-    case = throughput_record(FLAT, peer_mss_bytes=360).case_id
-    shown = document([steady(20.0), NotRun("", "v1", case, "the board had failed before")])
-    notes = " ".join(table(shown, "segment-send").notes)
-    assert "400 B (360 B of data) was not measured: the board had failed before." in notes
+    for table_id, label, why in (
+        ("baseline", "TCP RX", "iperf died"),
+        ("baseline", "UDP RX", "suite"),
+        ("segment-send", "400 B", "board lost"),
+    ):
+        (note,) = (one for one in table(shown, table_id).notes if re.match(f"{label}.* not measured: ", one))
+        assert why in note
 
 
 def test_a_lost_table_is_called_lost_and_shows_what_we_measured() -> None:
@@ -188,9 +186,8 @@ def test_a_lost_table_is_called_lost_and_shows_what_we_measured() -> None:
     shown = document([steady(20.0), steady(5.0, role="server", peer_window_bytes=5760)])
     assert cells(shown, "window-receive", "5,760 B")[1] == "lost"
     assert cells(shown, "window-send", "any size")[1:3] == ("lost", "not measured")
-    notes = " ".join(table(shown, "window-receive").notes)
-    assert "Lost: the table was a picture" in notes
-    assert "-W is not the window option" in notes
+    lost, defect = table(shown, "window-receive").notes[:2]
+    assert (lost.partition(" ")[0], "-W" in defect) == ("Lost:", True)
 
 
 def test_a_baseline_that_moved_is_warned_of() -> None:
@@ -199,40 +196,34 @@ def test_a_baseline_that_moved_is_warned_of() -> None:
     drift = data(moved, "drift", label="TCP TX")
     assert drift["drift"] == pytest.approx(-0.1)
     assert drift["exceeds"] is True
-    warnings = [moved.said(one) for section in moved.sections for one in section.warnings]
-    assert warnings
-    assert warnings[0].startswith("Virtual: The baseline TCP TX moved by -10.0 %")
+    (warning,) = (moved.said(one) for section in moved.sections for one in section.warnings)
+    assert re.match("Virtual: .* TCP TX .* -10.0 %", warning)
     still = document([steady(20.0, turn=turn) for turn in range(3)])
     assert not [one for section in still.sections for one in section.warnings]
 
 
 def test_sizes_that_cannot_be_told_apart_are_named() -> None:
     """The best size has company where intervals overlap, and none where they do not."""
-    close = [
-        steady(5.0, peer_mss_bytes=160),
-        steady(20.0, peer_mss_bytes=1160),
-        steady(20.01, peer_mss_bytes=1360),
-    ]
-    said = answers(document(close))
-    assert "Virtual: For sending, the best package size of 3 is 1,360 B" in said
-    assert "but 1,160 and 1,360 B cannot be told apart." in said
-    one_boot = "every other one is provably slower in this boot (another may differ)."
-    assert one_boot in answers(document(close[:2]))
+    close = [steady(mbps, peer_mss_bytes=size) for size, mbps in ((160, 5.0), (1160, 20.0), (1360, 20.01))]
+    assert re.search(r"Virtual: .* of 3 is 1,360 B .*1,160 and 1,360 B", answers(document(close)))
+    assert "provably slower in this" in answers(document(close[:2]))
     again = [replace(record, boot_index=1) for record in close[:2]]
-    assert "every other one is provably slower." in answers(document([*close[:2], *again]))
+    assert "provably slower." in answers(document([*close[:2], *again]))
 
 
 def test_a_claim_is_supported_contradicted_or_undecided() -> None:
     """TX > RX in each pair that differs in the direction alone; the largest size against the smallest."""
     both = [steady(30.0, role="client"), steady(20.0, role="server")]
-    assert claim(document(both), "tx-exceeds-rx")[0] == "supported"
     against = [*both, steady(5.0, peer_mss_bytes=160), steady(6.0, role="server", peer_mss_bytes=160)]
-    verdict, reason = claim(document(against), "tx-exceeds-rx")
-    assert verdict == "contradicted"
-    assert "packages of 160 B" in reason
     equal = [steady(20.0, role="client"), steady(20.0, role="server")]
-    assert claim(document(equal), "tx-exceeds-rx")[0] == "undecided"
-    assert claim(document(both[:1]), "tx-exceeds-rx")[0] == "undecided"
+    assert "160 B" in claim(document(against), "tx-exceeds-rx")[1]
+    for records, verdict in (
+        (both, "supported"),
+        (against, "contradicted"),
+        (equal, "undecided"),
+        (both[:1], "undecided"),
+    ):
+        assert claim(document(records), "tx-exceeds-rx")[0] == verdict
     sizes = [
         steady(size / 100, role=role, peer_mss_bytes=size)
         for size in (160, 1360)
@@ -240,9 +231,6 @@ def test_a_claim_is_supported_contradicted_or_undecided() -> None:
     ]
     assert claim(document(sizes), "receive-large-segments")[0] == "supported"
     assert claim(document(sizes), "send-small-segments")[0] == "contradicted"
-    verdict, reason = claim(document(both), "wireless-g")
-    assert verdict == "known without measuring"
-    assert reason.startswith("Wrong.")
 
 
 def test_a_size_between_that_contradicts_leaves_a_claim_open() -> None:
@@ -257,9 +245,8 @@ def test_a_size_between_that_contradicts_leaves_a_claim_open() -> None:
 
     verdict, reason = told(5.29)
     assert verdict == "undecided"
-    assert reason.startswith("the ends support it, 6.03 Mbit/s at 160 B and 6.80 Mbit/s at 1,440 B; but ")
-    assert reason.endswith("1,160 B is slower than 160 B (5.29 Mbit/s)")
-    assert told(9.0)[1].endswith("1,160 B is faster than 1,440 B (9.00 Mbit/s)")
+    assert re.search(r"6\.03 .*160 B.*6\.80 .*1,440 B.*1,160 B .*slower than 160 B \(5\.29", reason)
+    assert "faster than 1,440 B (9.00" in told(9.0)[1]
     assert told(6.5)[0] == "supported"
     assert told(6.85)[0] == "supported"  # provable, and next to nothing
 
@@ -286,19 +273,15 @@ def test_a_rate_whose_end_is_not_known_is_shown_at_both() -> None:
     """UDP TX: the source does not say whether sender or receiver was read; 20 Mbit/s sent, half received."""
     whole = {"sent_bytes": 2_500_000, "received_bytes": 1_250_000, "whole_us": 1_000_000}
     record = steady(10.0, protocol="udp", role="client", rate_kbps=100000, peer=whole)
-    shown = document([record])
-    assert cells(shown, "baseline", "UDP TX")[3] == "sent 20.00, received 10.00 (1)"
-    assert "does not say which end was read" in " ".join(table(shown, "baseline").notes)
+    assert cells(document([record]), "baseline", "UDP TX")[3] == "sent 20.00, received 10.00 (1)"
 
 
 def test_equal_offers_over_udp_are_no_comparison_of_directions() -> None:
     """What counts is the most that arrived in each direction, not that both carry a small offer."""
     steps = [(5000, 5.0, "client"), (5000, 5.2, "server"), (40000, 30.0, "client"), (40000, 20.0, "server")]
     records = [steady(mbps, protocol="udp", role=role, rate_kbps=kbps) for kbps, mbps, role in steps]
-    assert claim(document(records), "tx-exceeds-rx") == (
-        "supported",
-        "TX is provably faster in 1 of 1 pairs, provably slower in 0",
-    )
+    verdict, reason = claim(document(records), "tx-exceeds-rx")
+    assert (verdict, re.findall(r"\d+", reason)) == ("supported", ["1", "1", "0"])
 
 
 def test_the_ramp_has_offered_sent_received_and_lost() -> None:
@@ -333,10 +316,9 @@ def test_one_burst_of_loss_proves_nothing_and_the_hosts_own_is_told() -> None:
     losses = tuple(40 if index == 7 else 0 for index in range(record.rows))
     shown = document([replace(record, columns={**record.columns, "lost_count": losses})])
     assert data(shown, "ramp", direction="TX")["lost"] == 40
-    low = re.search(r"\[(.*),", cells(shown, "ramp", "TX")[4])
-    assert low
-    assert float(low[1]) < 0.1
-    assert "TX at 5.00 Mbit/s: 38 of the lost datagrams passed" in " ".join(table(shown, "ramp").notes)
+    (low,) = re.findall(r"\[(.*),", cells(shown, "ramp", "TX")[4])
+    assert float(low) < 0.1
+    assert "TX at 5.00 Mbit/s: 38 " in " ".join(table(shown, "ramp").notes)
 
 
 def test_windows_are_shown_as_asked_as_seen_and_as_they_limit() -> None:
@@ -348,7 +330,7 @@ def test_windows_are_shown_as_asked_as_seen_and_as_they_limit() -> None:
 
 
 def test_headers_are_set_beside_what_the_capture_counts() -> None:
-    """960 published, 1280 corrected; 32 × 52 = 1664 captured."""
+    """960 published, 1280 corrected; 32 × 52 = 1664 captured; whole bytes have no decimals."""
     counted = {"capture_segments_count": 32, "capture_payload_bytes": 5000, "capture_header_bytes": 32 * 52}
     shown = document([throughput_record(FLAT, peer_mss_bytes=160, amount_bytes=5000, peer=counted)])
     row = cells(shown, "overhead", "packages of 200 B")
@@ -379,11 +361,11 @@ def test_a_chart_is_of_the_figures_that_the_file_names() -> None:
 
 def test_applications_are_measured_against_what_95_percent_of_the_intervals_reach() -> None:
     """Of intervals from 10 to 20 Mbit/s 95 % reach 10.5: a 4K stream of 15 does not fit, 1080p twice."""
-    shown = document([throughput_record(ramp(10.0, 20.0, 101), role="server")])
-    assert cells(shown, "applications", "video, 4K")[3:] == ("fits 3 times", "does not fit")
-    assert cells(shown, "applications", "video, 1080p")[4] == "fits 2 times"
-    assert cells(shown, "applications", "firmware update of 1 MB")[4] == "0.762 s"
-    assert cells(shown, "applications", "sensor messages of up to 160 B")[3:] == ("up to 6,758 a second", "–")
+    rows = table(document([throughput_record(ramp(10.0, 20.0, 101), role="server")]), "applications").rows
+    received = {row[0]: row[4] for row in rows}
+    assert (received["video, 4K"], received["video, 1080p"]) == ("does not fit", "fits 2 times")
+    assert received["firmware update of 1 MB"] == "0.762 s"
+    assert any("6,758" in row[3] and row[4] == "–" for row in rows)
 
 
 # mqtt-http-rtt
@@ -425,8 +407,7 @@ def test_phases_of_other_lengths_are_apart() -> None:
     assert (five[2], five[5], five[-2]) == ("single", "n < 59", "5")
     assert (hundred[2:4], hundred[5], hundred[-2]) == (("single, 100", "–"), "10.90", "300")
     assert not hundred[6].startswith("n <")
-    _, reason = claim(shown, "first-request-slowest")
-    assert reason.startswith("slowest in 2 of 2 phases of 5 requests")
+    assert "2 of 2 phases of 5" in claim(shown, "first-request-slowest")[1]
 
 
 def test_timeouts_are_rows_and_slower_than_all_others() -> None:
@@ -454,11 +435,9 @@ def test_requests_that_failed_are_not_called_timeouts() -> None:
 
 
 def test_figures_are_written_in_one_way() -> None:
-    """Thousands have a comma, whole bytes no decimals, and nothing is below zero by rounding alone."""
+    """Thousands have a comma, and nothing is below zero by rounding alone."""
     assert [number(value) for value in (-0.0001, -0.0, 0.0, -0.5)] == ["0.00", "0.00", "0.00", "-0.5"]
-    counted = {"capture_segments_count": 8, "capture_payload_bytes": 1280, "capture_header_bytes": 8 * 52}
-    shown = document([throughput_record(FLAT, peer_mss_bytes=160, amount_bytes=5000, peer=counted)])
-    assert cells(shown, "overhead", "packages of 200 B")[4:] == ("52", "160")
+    assert number(1234.5) == "1,234"
 
 
 def cold(tls_us: int) -> Document:
@@ -489,24 +468,22 @@ def test_a_share_of_the_phases_that_spans_half_tells_nothing() -> None:
     ]
     verdict, reason = claim(document(records, "mqtt-http-rtt"), "cold-path")
     assert verdict == "undecided"
-    assert "most of it DNS, TCP and TLS in 62.5 % [" in reason
+    assert "62.5 % [" in reason
 
 
 def test_first_is_slowest_is_measured_against_chance() -> None:
     """Of five requests one is the slowest anyway: 16 of 16 phases prove it, none of twenty disproves it."""
-    verdict, reason = claim(cold(8000), "first-request-slowest")
-    assert verdict == "supported"
-    assert reason.startswith("slowest in 16 of 16 phases of 5 requests, 100 % [")
-    assert reason.endswith("by chance in 20.0 %")
     level = [[10.0, 11.0, 12.0, 13.0, 14.0]] * 2
     flat = [gateway_record(level, boot_index=boot) for boot in range(10)]
-    assert claim(document(flat, "mqtt-http-rtt"), "first-request-slowest")[0] == "contradicted"
-    one_of_four = [gateway_record([RTT[0], level[0]]), flat[0]]
-    verdict, reason = claim(document(one_of_four, "mqtt-http-rtt"), "first-request-slowest")
-    assert (verdict, reason.partition(",")[0]) == (
-        "undecided",
-        "slowest in 1 of 4 phases of 5 requests",
-    )
+    one_of_four = document([gateway_record([RTT[0], level[0]]), flat[0]], "mqtt-http-rtt")
+    for shown, wanted, figures in (
+        (cold(8000), "supported", "16 of 16 phases of 5 .*, 100 % .* 20.0 %$"),
+        (document(flat, "mqtt-http-rtt"), "contradicted", "0 of 20 phases"),
+        (one_of_four, "undecided", "1 of 4 phases"),
+    ):
+        verdict, reason = claim(shown, "first-request-slowest")
+        assert verdict == wanted
+        assert re.search(figures, reason)
 
 
 def test_a_pause_is_bounded_from_above() -> None:
@@ -518,20 +495,17 @@ def test_a_pause_is_bounded_from_above() -> None:
         records.append(gateway_record([[20.0, *(ms + extra_ms for ms in later)]], pause_ms=pause_ms))
         return document(records, "mqtt-http-rtt")
 
-    verdict, reason = claim(paused(0.0), "pause-adds-nothing")
-    assert verdict == "supported"
-    assert re.match(r"a pause of 32 s adds 0\.\d+ ms at most to a median of 10\.\d+ ms", reason)
-    assert "longer" not in reason
-    verdict, reason = claim(paused(0.0, spread_ms=10.0), "pause-adds-nothing")
-    assert verdict == "undecided"
-    assert reason.endswith("no delay would be less than a quarter of the median")
-    assert "after a pause of 32 s (baseline, single)" in claim(paused(5.0), "pause-adds-nothing")[1]
-    assert claim(paused(0.0, 2000), "pause-adds-nothing")[1].endswith(
-        "longer ones were not measured (--size full)"
-    )
-    assert claim(paused(5.0), "pause-adds-nothing")[0] == "contradicted"
+    for shown, wanted, words in (
+        (paused(0.0), "supported", r"of 32 s adds 0\.\d+ ms .* 10\.\d+ ms((?!longer).)*$"),
+        (paused(0.0, 2000), "supported", "--size full"),
+        (paused(0.0, spread_ms=10.0), "undecided", "quarter"),
+        (paused(5.0), "contradicted", r"32 s \(baseline, single\)"),
+        (document([gateway_record(RTT)], "mqtt-http-rtt"), "undecided", ""),
+    ):
+        verdict, reason = claim(shown, "pause-adds-nothing")
+        assert verdict == wanted
+        assert re.search(words, reason)
     assert table(paused(5.0), "pauses").rows[1][-1] == "slower by 5.00 ms"
-    assert claim(document([gateway_record(RTT)], "mqtt-http-rtt"), "pause-adds-nothing")[0] == "undecided"
 
 
 def test_profiles_that_overlap_cannot_be_told_apart() -> None:
@@ -567,7 +541,7 @@ def test_only_the_candidate_counts() -> None:
 
 def test_a_run_without_records_is_no_reproduction() -> None:
     """It is undecided, and the sentence says what to do."""
-    with pytest.raises(Undecided, match=r"holds no record.*hil reproduce esp32-tcpip"):
+    with pytest.raises(Undecided, match="hil reproduce esp32-tcpip"):
         document([Fault("", "rig", 3, "the access point is gone")])
 
 

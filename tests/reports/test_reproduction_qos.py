@@ -88,16 +88,10 @@ def test_a_payload_stands_beside_both_brokers() -> None:
 def test_a_kilobyte_is_either() -> None:
     """1000 and 1024 bytes both compare with the study's KB."""
     for size in (1000, 1024):
-        assert (
-            data(document(echo_record([1] * 9, payload_bytes=size)), "payload", label="1 KB, QoS 1")["n"] == 8
-        )
-    assert [size_text(size) for size in (7, 1500, 10_000, 10_240, 1 << 20)] == [
-        "7 B",
-        "1500 B",
-        "10 KB",
-        "10 KB",
-        "1 MB",
-    ]
+        found = document(echo_record([1] * 9, payload_bytes=size))
+        assert data(found, "payload", label="1 KB, QoS 1")["n"] == 8
+    written = {7: "7 B", 1500: "1500 B", 10_000: "10 KB", 10_240: "10 KB", 1 << 20: "1 MB"}
+    assert {size: size_text(size) for size in written} == written
 
 
 def test_the_payloads_are_those_at_ten_a_second() -> None:
@@ -114,7 +108,7 @@ def test_what_the_memory_leaves_out_is_listed() -> None:
     assert cells(found, "payload", "100 KB, QoS 1")[3] == "not measured"
     (row,) = shown(found, "not-run").rows
     assert row[:2] == ("100 KB, QoS 2", "not run: memory")
-    assert "beyond max_payload_bytes=8192 of board v1" in row[2]
+    assert "max_payload_bytes=8192" in row[2]
     assert "not-run" not in table_ids(document(echo_record([1] * 9)))
 
 
@@ -202,10 +196,9 @@ def test_loss_by_pattern_and_direction() -> None:
     assert any(note.startswith("bursts: counted in frames") for note in shown(found, "loss").notes)
 
 
-@pytest.mark.parametrize(("qos", "crossings"), [(0, 2), (1, 2), (2, 4)])
-def test_what_must_cross(qos: int, crossings: int) -> None:
+def test_what_must_cross() -> None:
     """A message and its echo; at QoS 2 the broker waits for PUBREL, which waits for PUBREC."""
-    assert len(CROSSINGS[qos]) == crossings
+    assert [len(CROSSINGS[qos]) for qos in range(3)] == [2, 2, 4]
 
 
 def test_the_path_is_expected_and_measured() -> None:
@@ -267,22 +260,15 @@ def test_what_answers_a_message(qos: int, parts: dict[str, int], wanted: tuple[i
 
 def test_what_a_connection_costs() -> None:
     """Mean over the connections, by what the frames are for, beside the published."""
-    parts = {
-        "handshake": 324,
-        "connect": 158,
-        "connack": 116,
-        "connection_ack": 216,
+    parts = {"handshake": 324, "connect": 158, "connack": 116, "connection_ack": 216} | {
         "disconnect": 112,
         "fin": 216,
     }
     peer = {f"overhead_{name}_bytes": size for name, size in parts.items()} | {
         "overhead_connections_count": 2
     }
-    found = document(echo_record([1] * 9, peer=peer))
-    rows = {
-        row["part"]: (row["published"], row["ours"]["tcp"])
-        for row in shown(found, "overhead-connection").data
-    }
+    lines = shown(document(echo_record([1] * 9, peer=peer)), "overhead-connection").data
+    rows = {row["part"]: (row["published"], row["ours"]["tcp"]) for row in lines}
     assert rows["CONNECT"] == (91, 79)
     assert rows["TCP acknowledgements"] == (132, 108)
     assert rows["TCP handshake"] == (None, 162)
@@ -328,7 +314,7 @@ def test_a_broker_in_trouble() -> None:
     off, each = (data(found, "broker", persistence=how) for how in ("off", "each"))
     assert (off["sent"], off["lost"], off["recovery_us"]) == (200, 12, 412_000)
     assert off["slowest_ms"] == pytest.approx(6 + 0.05 * 199)
-    assert "12 came to the broker and never left it" in off["where"]
+    assert "12 came to the broker" in off["where"]
     assert (each["lost"], each["duplicates"], each["recovery_us"]) == (0, 3, None)
 
 
@@ -336,7 +322,7 @@ def test_a_run_of_deliveries_alone_says_what_is_missing() -> None:
     """No echo was measured: rows stay, with the reason, and nothing is claimed of them."""
     found = document(delivery_record(10, fault="stall"), echo_record([1] * 9, qos=2, loss_up_ppm=1))
     assert all(row[3] == "not measured" for row in shown(found, "payload").rows)
-    assert any("the run's suite has no such case" in note for note in shown(found, "payload").notes)
+    assert any("no such case" in note for note in shown(found, "payload").notes)
 
 
 @pytest.mark.parametrize(
