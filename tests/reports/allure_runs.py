@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from hil.model import Entry, Fault, NotRun, Scalar
-from hil.store import RunDirectory
+from hil.reports.allure import complete_results
+from hil.store import RunDirectory, read_judged_run
 from hil.thresholds.types import Thresholds
 from tests.judging import judge
 from tests.make_records import RUN_ID, THRESHOLDS_ROOT, publish_record, publish_thresholds, run_info
@@ -51,6 +52,20 @@ def judged(
     directory.keep(sorted(THRESHOLDS_ROOT.glob("*.yaml")), "thresholds")
     directory.write_verdict(judge(own, {"publish": thresholds or publish_thresholds(), **(benches or {})}))
     return directory.path
+
+
+def completed(out: Path, entries: Sequence[Entry], **more: Any) -> Path:
+    """Do the same, and write its Allure results."""
+    run = judged(out, entries, **more)
+    complete_results(read_judged_run(run))
+    return run
+
+
+def metrics_of(run_path: Path) -> list[dict[str, Any]]:
+    """Return a run's figures as Allure is given them."""
+    (path,) = (run_path / "allure-results").glob("*-perf.json")
+    found: list[dict[str, Any]] = json.loads(path.read_text())
+    return found
 
 
 def eventful_entries() -> list[Entry]:

@@ -49,6 +49,10 @@ class Visit:
                 f"{text!r} is not to be seen on {self.page.url}: {there!r} {self.complaints}"
             ) from error
 
+    def width(self) -> int:
+        """Return how wide the page is, more than its window where it hangs out."""
+        return int(self.page.evaluate("document.documentElement.scrollWidth"))
+
     def foreign(self, own_host: str = "") -> list[str]:
         """Return the requests that went to another host than ``own_host`` (host:port)."""
         parts = [(urlsplit(address), address) for address in self.requests]

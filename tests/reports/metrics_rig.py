@@ -34,6 +34,12 @@ def only_own_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("no_proxy", "127.0.0.1")
 
 
+def assert_says(warning: str | None, *words: str) -> None:
+    assert warning
+    for word in words:
+        assert word in warning, warning
+
+
 @functools.cache
 def healthy() -> Verdict:
     """A quick run on two boards, judged by the real gate."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import json
 import re
 import shutil
@@ -15,12 +16,23 @@ import pytest
 from hil.base.errors import ConfigError
 from hil.model import NotRun
 from hil.reports.allure import CATEGORIES, complete_results, completion
+from hil.reports.kinds import VIRTUAL_REMARK
 from hil.reports.rows import LEGEND
 from hil.store import RunDirectory, read_judged_run
 from hil.thresholds.types import Parameter
 from tests.judging import judge
 from tests.make_records import RUN_ID, publish_record, publish_thresholds
-from tests.reports.allure_runs import COMMIT, INFO, attached, case_id, eventful_entries, judged, results_of
+from tests.reports.allure_runs import (
+    COMMIT,
+    INFO,
+    attached,
+    case_id,
+    completed,
+    eventful_entries,
+    judged,
+    metrics_of,
+    results_of,
+)
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +52,7 @@ def eventful(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (
             ("virtual-1", "transport=tls"),
             "failed",
-            "regression: publish_latency_p95_us of publish/transport=tls on virtual-1 (virtual): ",
+            "regression: publish_latency_p95_us of publish/transport=tls on virtual-1 ",
         ),
         (
             ("virtual-1", "qos=0"),
@@ -83,11 +95,10 @@ def test_a_regression_outranks_the_rig(tmp_path: Path) -> None:
     """What the firmware did is not hidden by a fault of the rig after it; the description has both."""
     entries = eventful_entries()
     slow = publish_record(board="virtual-1", overrides={"qos": 2}, latency_ms=90)
-    run = judged(tmp_path, [slow if entry == entries[3] else entry for entry in entries])
-    complete_results(read_judged_run(run))
+    run = completed(tmp_path, [slow if entry == entries[3] else entry for entry in entries])
     result = results_of(run)["virtual-1", "qos=2"]
     assert result["statusDetails"]["message"].startswith("regression: publish_latency_p95_us")
-    assert result["statusDetails"]["message"].endswith("Also broken: publish_latency_tail5.")
+    assert result["statusDetails"]["message"].endswith("publish_latency_tail5.")
     assert "the broker went away" in result["descriptionHtml"]
 
 
@@ -104,8 +115,7 @@ def test_a_second_completion_gives_the_same_bytes(eventful: Path, tmp_path: Path
 
 def test_another_verdict_replaces_the_results(tmp_path: Path) -> None:
     """Judged again by other limits, a case has its new status and nothing of the old one is left."""
-    run = judged(tmp_path, [publish_record(latency_ms=60)])
-    complete_results(read_judged_run(run))
+    run = completed(tmp_path, [publish_record(latency_ms=60)])
     names = {path.name for path in (run / "allure-results").iterdir()}
     assert [result["status"] for result in results_of(run).values()] == ["failed"]
     directory = RunDirectory.open(run)
@@ -127,9 +137,9 @@ def test_the_history_goes_on_over_runs(tmp_path: Path) -> None:
             for case in ({}, {"qos": 2})
         ]
         info = {"git": {"commit": f"{number}" * 40, "dirty": False}, "firmware": {}, "ci": {}}
-        run = judged(tmp_path, entries, run_id=f"2026112{number}T000000Z-quick-0000", info=info)
-        complete_results(read_judged_run(run))
-        results = results_of(run)
+        results = results_of(
+            completed(tmp_path, entries, run_id=f"2026112{number}T000000Z-quick-0000", info=info)
+        )
         shown = [{item["name"] for item in result["parameters"]} for result in results.values()]
         assert shown == [{"rack", "board", "case", "commit", "firmware", "run"}] * 4
         seen.append({place: result["historyId"] for place, result in results.items()})
@@ -222,16 +232,16 @@ def test_the_description_starts_with_the_worst_and_shows_every_metric(eventful: 
     What a meter would say is not there on a board that has none.
     """
     text = results_of(eventful)["virtual-1", "transport=tls"]["descriptionHtml"]
-    assert text.startswith("<p><strong>regression: publish_latency_p95_us")
+    assert text.startswith("<p><strong>regression: ")
     for metric in publish_thresholds().metrics.values():
         words = metric.name.removesuffix(f"_{metric.unit.name}").replace("_", " ")
         shown = re.search(rf">(publish )?{words}<", text) is not None
         assert shown != metric.is_metered, metric.name
     assert re.search(r">[\d.]+ ms \[[\d.]+, [\d.–]+\]<", text)
     assert ">value [interval], virtual<" in text
-    assert "Virtual figures test logic and pipeline" in text
+    assert VIRTUAL_REMARK in html.unescape(text)
     passed = results_of(eventful)["virtual-1", "defaults"]["descriptionHtml"]
-    assert passed.startswith("<p><strong>On virtual-1 (virtual): all 3 limits kept.")
+    assert re.match(r"<p><strong>On virtual-1 \(virtual\): .* 3 ", passed)
 
 
 def test_the_table_of_figures_may_break_where_it_would_be_cut_off(eventful: Path) -> None:
@@ -246,8 +256,7 @@ def test_the_table_of_figures_may_break_where_it_would_be_cut_off(eventful: Path
 def test_the_samples_come_back_from_the_csv(tmp_path: Path) -> None:
     """Every row of every boot is there, the warm-up marked, each column under its name with its unit."""
     records = [publish_record(boot_index=boot, failed=boot) for boot in range(3)]
-    run = judged(tmp_path, records)
-    complete_results(read_judged_run(run))
+    run = completed(tmp_path, records)
     (result,) = results_of(run).values()
     (content,) = attached(run, result, "csv")
     rows = list(csv.DictReader(content.decode().splitlines()))
@@ -295,12 +304,11 @@ def test_a_fault_without_samples_has_the_whole_console(eventful: Path) -> None:
 def test_attachments_stand_in_the_order_in_which_one_looks(eventful: Path) -> None:
     """Distribution, course, samples, environment; virtual figures are called so; each file is there."""
     result = results_of(eventful)["virtual-1", "defaults"]
-    names = [item["name"] for item in result["attachments"]]
-    assert names == [
-        "publish latency distribution (virtual)",
-        "publish latency over time (virtual)",
-        "samples, raw, virtual (CSV)",
-        "environment",
+    *figures, last = (item["name"] for item in result["attachments"])
+    assert last == "environment"
+    assert all("virtual" in name for name in figures)
+    assert [re.findall("distribution|over time|raw", name) for name in figures] == [
+        *(["distribution"], ["over time"], ["raw"])
     ]
     (environment,) = attached(eventful, result, "json")
     assert json.loads(environment)["boots"][0]["device"]["heap_free_bytes"] == 180000
@@ -316,9 +324,7 @@ def test_of_very_many_cases_those_that_did_not_pass_are_illustrated(
     monkeypatch.setattr(completion, "ILLUSTRATED_OF_MORE", 1)
     cases = ({}, {"transport": "tls"}, {"qos": 0})
     entries = [publish_record(overrides=case, latency_ms=60 if "qos" in case else 7) for case in cases]
-    run = judged(tmp_path, entries)
-    complete_results(read_judged_run(run))
-    results = {label: item for (_, label), item in results_of(run).items()}
+    results = {label: item for (_, label), item in results_of(completed(tmp_path, entries)).items()}
     assert len(results) == len(cases)
     drawn = {label: bool(item.get("attachments")) for label, item in results.items()}
     assert [label for label in drawn if drawn[label]] == ["qos=0"]
@@ -329,8 +335,7 @@ def test_of_very_many_cases_those_that_did_not_pass_are_illustrated(
 
 def test_metrics_are_the_verdicts_and_no_key_comes_twice(eventful: Path) -> None:
     """Allure averages what has the same key. The unit does not follow the value, or a history would jump."""
-    (path,) = (eventful / "allure-results").glob("*-perf.json")
-    metrics = json.loads(path.read_text())
+    metrics = metrics_of(eventful)
     assert len({item["key"] for item in metrics}) == len({item["id"] for item in metrics}) == len(metrics)
     wanted = {"id", "key", "value", "start", "stop", "title", "unit", "group", "groupTitle", "better"}
     assert all(set(item) == wanted for item in metrics)
@@ -350,10 +355,8 @@ def test_metrics_are_the_verdicts_and_no_key_comes_twice(eventful: Path) -> None
 
 def test_a_bound_is_no_figure_of_the_metrics(tmp_path: Path) -> None:
     """What is only known to be at least so much is left out, for the format has no "≥"; the rest stays."""
-    run = judged(tmp_path, [publish_record(failed=90)])
-    complete_results(read_judged_run(run))
-    (path,) = (run / "allure-results").glob("*-perf.json")
-    titles = {item["title"] for item in json.loads(path.read_text())}
+    run = completed(tmp_path, [publish_record(failed=90)])
+    titles = {item["title"] for item in metrics_of(run)}
     assert not [title for title in titles if title.startswith("publish_latency")]
     assert {"publish_failed", "serialise_p95"} <= titles
     (result,) = results_of(run).values()
@@ -362,9 +365,7 @@ def test_a_bound_is_no_figure_of_the_metrics(tmp_path: Path) -> None:
 
 def test_what_is_beyond_a_limit_has_no_tick(tmp_path: Path) -> None:
     """A value whose interval proves nothing is undecided: the sign "?", first, and the signs explained."""
-    run = judged(tmp_path, [publish_record(latency_ms=21.5)])
-    complete_results(read_judged_run(run))
-    (result,) = results_of(run).values()
+    (result,) = results_of(completed(tmp_path, [publish_record(latency_ms=21.5)])).values()
     rows = re.findall(r"<tr>(.*?)</tr>", result["descriptionHtml"])
     cells = re.findall(r"<td[^>]*>(.*?)</td>", rows[1])
     assert (cells[0], cells[1], cells[3]) == ("?", "publish latency p95", "25 ms")
@@ -376,10 +377,8 @@ def test_what_is_beyond_a_limit_has_no_tick(tmp_path: Path) -> None:
 @pytest.mark.parametrize("latency_ms", [0.4, 70])
 def test_a_metrics_unit_does_not_depend_on_its_value(tmp_path: Path, latency_ms: float) -> None:
     """Latency is in ms on a good day and on a bad one; a quantity without a limit of a ms or more in µs."""
-    run = judged(tmp_path, [publish_record(latency_ms=latency_ms)])
-    complete_results(read_judged_run(run))
-    (path,) = (run / "allure-results").glob("*-perf.json")
-    units = {item["title"]: item["unit"] for item in json.loads(path.read_text())}
+    run = completed(tmp_path, [publish_record(latency_ms=latency_ms)])
+    units = {item["title"]: item["unit"] for item in metrics_of(run)}
     assert {unit for title, unit in units.items() if title.startswith("publish_latency")} == {"ms"}
     assert units["send_lateness_p95"] == units["serialise_p95"] == "µs"
 
@@ -397,9 +396,8 @@ def test_files_round_the_results(eventful: Path) -> None:
     executor = json.loads((folder / "executor.json").read_text())
     assert (executor["buildUrl"], executor["buildOrder"]) == (INFO["ci"]["url"], 4711)
     (path,) = folder.glob("*-globals.json")
-    assert [error["message"] for error in json.loads(path.read_text())["errors"]] == [
-        "rig: board virtual-4 could not be flashed."
-    ]
+    (error,) = json.loads(path.read_text())["errors"]
+    assert error["message"].startswith("rig: board virtual-4 ")
     assert not list(folder.glob("*-container.json"))
 
 
@@ -428,11 +426,8 @@ def test_a_failure_of_the_harness_is_the_rigs(tmp_path: Path) -> None:
     (raw / "x-attachment.txt").write_text("a note")
     complete_results(read_judged_run(run))
     result = results_of(run)["virtual-1", "defaults"]
-    assert result["status"] == "broken"
-    assert result["statusDetails"] == {
-        "message": "rig: the harness failed: ZeroDivisionError: oops",
-        "trace": "test_publish.py:8",
-    }
+    assert (result["status"], result["statusDetails"]["trace"]) == ("broken", "test_publish.py:8")
+    assert re.match("rig: .*: ZeroDivisionError", result["statusDetails"]["message"])
     assert {"name": "tag", "value": "publish"} in result["labels"]
     assert attached(run, result, "txt") == [b"a note"]
     assert results_of(run)["virtual-1", "qos=2"]["status"] == "passed"
@@ -443,9 +438,7 @@ def test_a_case_that_was_not_measured_names_the_image_it_needs(tmp_path: Path) -
     cases = [f"jitter/tick_hz={tick_hz}" for tick_hz in (1000, 100)]
     firmware = {"virtual-esp32": {"sha256": "ab" * 32}, "virtual-esp32+tick100": {"sha256": "cd" * 32}}
     entries = [NotRun(RUN_ID, "virtual-1", case, "stopped") for case in cases]
-    run = judged(tmp_path, entries, info={"firmware": firmware})
-    complete_results(read_judged_run(run))
-    results = results_of(run).values()
+    results = results_of(completed(tmp_path, entries, info={"firmware": firmware})).values()
     shown = {
         item["value"] for result in results for item in result["parameters"] if item["name"] == "firmware"
     }

@@ -17,7 +17,7 @@ from hil.model import SeriesVerdict, Verdict
 from hil.reports.pushgateway import push_run
 from hil.store import read_judged_run
 from tests.reports.dashboards.files import FOLDER, rendered
-from tests.reports.dashboards.parts import GRID_WIDTH
+from tests.reports.dashboards.parts import GRID_WIDTH, REMARK
 from tests.reports.metrics_rig import BOARDS, TIMEOUT_S, compared, healthy, slow, store, store_health
 from tests.reports.prometheus_rig import Prometheus, run_prometheus, run_pushgateway
 
@@ -31,6 +31,7 @@ WHENCE: dict[str, Any] = {
     "ci": {"url": "https://github.com/example/hil/actions/runs/4711", "head_sha": COMMIT},
 }
 ALL = ".+"  # what a variable stands for where everything is chosen
+NODE = "sensor-node"
 
 Json = dict[str, Any]
 
@@ -62,15 +63,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
         store_health(out, "fleet")
         runs = [
             store(out, slow_with_all_limits(), rack="fleet", run_id="run-slow", trigger="nightly", **WHENCE),
-            store(
-                out,
-                healthy(),
-                rack="fleet",
-                run_id="run-node",
-                trigger="nightly",
-                product="sensor-node",
-                **WHENCE,
-            ),
+            store(out, healthy(), rack="fleet", run_id="run-node", trigger="nightly", product=NODE, **WHENCE),
             store(out, compared(), rack="fleet", run_id="run-pr", trigger="pr", **WHENCE),
             store(out, healthy(), rack="other", run_id="run-sound", **WHENCE),
         ]
@@ -150,7 +143,7 @@ def test_each_dashboard_answers_a_question(name: str) -> None:
     assert re.fullmatch(r"HIL: [a-z ]+\?", dashboard["title"])
     assert len({read(other)["title"] for other in NAMES}) == len(NAMES)
     (words,) = (panel for panel in dashboard["panels"] if panel["type"] == "text")
-    assert "Virtual figures test logic and pipeline" in words["options"]["content"]
+    assert REMARK in words["options"]["content"]
 
 
 def kinds_offered(prometheus: Prometheus, name: str) -> list[str]:
@@ -241,7 +234,7 @@ def test_every_variable_has_something_to_choose(prometheus: Prometheus) -> None:
     assert not any("_limit" in value for value in chosen["latency.json", "figure"])
     assert chosen["racks.json", "days"] == {"30"}
     assert set(BOARDS) <= chosen["latency.json", "board"]
-    assert chosen["overview.json", "product"] == {"sensor-node"}
+    assert chosen["overview.json", "product"] == {NODE}
 
 
 @pytest.mark.slow
@@ -252,7 +245,7 @@ def test_products_of_one_board_stay_apart(prometheus: Prometheus) -> None:
         labels.get("product", ""): value
         for labels, value in prometheus.query(f"job_rack_board:hil_limits_broken:count{{{where}}}")
     }
-    assert broken.keys() == {"", "sensor-node"}
-    assert broken[""] > broken["sensor-node"] == 0
+    assert broken.keys() == {"", NODE}
+    assert broken[""] > broken[NODE] == 0
     joined = f"hil_case_samples{{{where}}} * on (job, rack, board, product) group_left (run_id) hil_run_info"
     assert {labels["run_id"] for labels, _ in prometheus.query(joined)} == {"run-slow", "run-node"}

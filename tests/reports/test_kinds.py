@@ -3,12 +3,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hil.model import KINDS, UNREAL
 from hil.reports.kinds import EMULATED_REMARK, VIRTUAL_REMARK, kind_remark, mark, unreal
-from hil.reports.metrics import kind_of
-from tests.reports.test_metrics_rack import BOARD, RACK
 
 
 def test_every_kind_but_silicon_has_its_remark() -> None:
@@ -24,9 +20,3 @@ def test_the_words_of_the_kinds_stand_where_a_form_says() -> None:
     assert mark(["emulated"], " ({})") == " (emulated)"
     assert mark(["virtual", "emulated"], ", {}") == ", emulated, virtual"
     assert mark(["physical"], " ({})") == ""
-
-
-def test_a_rack_of_both_counts_as_emulated() -> None:
-    """One label value a rack: the one that is nearest to silicon."""
-    emulated, virtual = replace(BOARD, kind="emulated"), replace(BOARD, kind="virtual")
-    assert kind_of(replace(RACK, boards=(virtual, emulated))) == "emulated"

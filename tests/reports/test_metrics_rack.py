@@ -106,11 +106,13 @@ def test_what_nothing_is_known_of_is_absent() -> None:
 
 
 def test_every_virtual_figure_says_so() -> None:
-    """The kind stands on each sample of a virtual rack; another is called after its most real board."""
+    """The kind stands on each sample of a virtual rack; of several kinds it is the nearest to silicon."""
     virtual = replace(RACK, boards=tuple(replace(board, kind="virtual") for board in RACK.boards))
     labels = [entry for found in samples(virtual).values() for entry, _ in found]
     assert Counter(entry["kind"] for entry in labels) == {"virtual": len(labels)}
-    assert kind_of(replace(RACK, boards=(replace(BOARD, kind="emulated"), BOARD))) == "physical"
+    emulated = replace(BOARD, kind="emulated")
+    assert kind_of(replace(RACK, boards=(emulated, BOARD))) == "physical"
+    assert kind_of(replace(RACK, boards=(virtual.boards[0], emulated))) == "emulated"
 
 
 def test_promtool_finds_nothing_to_object_to() -> None:
@@ -161,8 +163,7 @@ def test_a_damaged_run_of_the_history_is_left_out_alone(tmp_path: Path, gateway:
     path.write_text("not json\n" + path.read_text())
     run = store(tmp_path, healthy(), rack="damaged")
     warning = push_run(gateway.url, read_judged_run(run), timeout_s=TIMEOUT_S)
-    assert warning
-    assert f"{path}: not a run of the history: not JSON" in warning
+    assert re.search(rf"{path}: .*not JSON", str(warning))
     assert gateway.samples(job="hil_rack", rack="damaged")["hil_rack_runs"][0][1] == 4
     assert gateway.samples(job="hil_local", rack="damaged")
 
@@ -175,5 +176,4 @@ def test_a_refused_group_of_the_rack_is_named(tmp_path: Path) -> None:
         server.put("/metrics/job/other", "# TYPE hil_rack_runs counter\nhil_rack_runs 1\n")
         warning = push_run(server.url, read_judged_run(run), timeout_s=TIMEOUT_S)
         assert server.samples(job="hil_local", rack="odd")["hil_run_info"]
-    assert warning
-    assert warning.startswith(f"Metrics of rack odd were not pushed to the Pushgateway at {server.url}: ")
+    assert re.match(rf"Metrics of rack odd .* {server.url}: ", str(warning))

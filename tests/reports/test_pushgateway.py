@@ -19,7 +19,15 @@ from hil.base.gateway_url import PASSWORD_VARIABLE, USER_VARIABLE
 from hil.reports.pushgateway import push_run
 from hil.store import RunDirectory, read_judged_run
 from tests.make_records import run_info
-from tests.reports.metrics_rig import BOARDS, TIMEOUT_S, broken, healthy, only_own_credentials, store
+from tests.reports.metrics_rig import (
+    BOARDS,
+    TIMEOUT_S,
+    assert_says,
+    broken,
+    healthy,
+    only_own_credentials,
+    store,
+)
 from tests.reports.prometheus_rig import Prometheus, Pushgateway, run_prometheus, run_pushgateway
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "operate" / "metrics.md"
@@ -102,34 +110,22 @@ def test_a_gateway_that_died_is_a_warning(tmp_path: Path) -> None:
         assert push(server.url, run) is None
         server.kill()
         warning = push(server.url, run)
-    assert warning == (
-        f"Metrics of 2 of 2 boards were not pushed to the Pushgateway at {server.url}: Connection refused. "
-        "Next: check scheme, host and port, and that the Pushgateway is up."
-    )
-
-
-def assert_says(warning: str | None, *words: str) -> None:
-    assert warning
-    for word in words:
-        assert word in warning, warning
+    assert_says(warning, "2 of 2 boards", f"{server.url}: Connection refused", "check scheme, host")
 
 
 @pytest.mark.parametrize(
     ("url", "words"),
     [
-        ("{gateway}/metrics", ["404 Not Found", "written without /metrics"]),
+        ("{gateway}/metrics", ["404 Not Found", "without /metrics"]),
         ("{gateway}/prefix/", ["404 Not Found", "route prefix"]),
         ("{prometheus}", ["it answered 40", "check the address"]),  # 404 or 405, by its version
         ("{https}", ["wrong version number", "check scheme"]),
         (f"http://{'a' * 64}:9091", ["label too long", "check scheme, host"]),
-        ("lab:9091", ["'lab:9091' is not one of http or https", "http://lab.example:9091"]),
-        ("ftp://lab:9091", ["is not one of http or https"]),
-        ("http://", ["is not one of http or https"]),
-        ("http://lab:port", ["is not one of http or https"]),
-        ("http://[::1", ["is not one of http or https"]),
-        ("http://lab:9091/?x=1", ["is not one of http or https"]),
-        ("http://lab :9091", ["is not one of http or https"]),
-        ("", ["'' is not one of http or https"]),
+        *(
+            (url, [f"{url!r} is not one of http", "http://lab.example:9091"])
+            for url in ("lab:9091", "ftp://lab:9091", "http://", "http://lab:port", "http://[::1", "")
+        ),
+        *((url, [repr(url), "not one of http"]) for url in ("http://lab:9091/?x=1", "http://lab :9091")),
     ],
 )
 def test_a_wrong_address_is_a_warning(
@@ -142,15 +138,16 @@ def test_a_wrong_address_is_a_warning(
     assert_says(push(address, run), *words)
 
 
-@pytest.mark.parametrize("user", ["lab:open-sesame@", "lab:open/se@same@", "lab@"])
-@pytest.mark.parametrize("scheme", ["http://", "https://", ""])
+@pytest.mark.parametrize(
+    ("scheme", "user"), [("http://", "lab:open-sesame@"), ("https://", "lab:open/se@same@"), ("", "lab@")]
+)
 def test_credentials_in_the_address_are_refused_and_not_repeated(
     tmp_path: Path, scheme: str, user: str
 ) -> None:
     """A password has no place in an address, and the sentence that says so does not spread it."""
     run = store(tmp_path, healthy(), rack="virtual")
     warning = push(f"{scheme}{user}lab.example:9091", run)
-    assert_says(warning, f"'{scheme}***@lab.example:9091' holds a user name or password", USER_VARIABLE)
+    assert_says(warning, f"'{scheme}***@lab.example:9091'", USER_VARIABLE)
     assert "open" not in str(warning)
     assert "same" not in str(warning)
 
@@ -160,13 +157,7 @@ def test_field_figures_that_contradict_others_are_a_warning(tmp_path: Path, gate
     gateway.put("/metrics/job/other", "# TYPE hil_odd_seconds counter\nhil_odd_seconds 1\n")
     odd = replace(healthy().series[0], metric="odd_p50_us")
     run = store(tmp_path, replace(healthy(), series=(odd,)), rack="odd", boards=[])
-    assert_says(
-        push(gateway.url, run),
-        "1 of 1 boards",
-        "400 Bad Request",
-        "odd",
-        "another group there has this metric as another type: delete that group",
-    )
+    assert_says(push(gateway.url, run), "1 of 1 boards", "400 Bad Request", "odd", "delete that group")
     assert gateway.samples(rack="odd")["push_failure_time_seconds"][0][1] > 0
 
 
@@ -175,7 +166,7 @@ def test_a_metric_that_is_left_out_is_named(tmp_path: Path, gateway: Pushgateway
     same = replace(healthy().series[0], metric="publish_latency_p50_ms", unit="ms")
     run = store(tmp_path, replace(healthy(), series=(*healthy().series, same)), rack="clash")
     warning = push(gateway.url, run)
-    assert_says(warning, "publish_latency_p50_ms, because another metric comes to the same name", "rename it")
+    assert_says(warning, "publish_latency_p50_ms, because another metric", "rename it")
     assert gateway.samples(rack="clash", stat="p50")["hil_publish_latency_seconds"]
 
 
@@ -284,11 +275,7 @@ def test_a_refusal_is_told_although_the_connection_broke(tmp_path: Path) -> None
 
     run = store(tmp_path, healthy(), rack="virtual")
     with listener(answer) as (url, _):
-        assert_says(
-            push(url, run),
-            "401 Unauthorized",
-            f"set {USER_VARIABLE}",
-        )
+        assert_says(push(url, run), "401 Unauthorized", f"set {USER_VARIABLE}")
 
 
 def test_a_password_does_not_follow_a_redirect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

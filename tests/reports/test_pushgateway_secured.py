@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 from hil.base.gateway_url import PASSWORD_VARIABLE, USER_VARIABLE
 from hil.reports.pushgateway import push_run
 from hil.store import read_judged_run
-from tests.reports.metrics_rig import BOARDS, TIMEOUT_S, healthy, only_own_credentials, store
+from tests.reports.metrics_rig import BOARDS, TIMEOUT_S, assert_says, healthy, only_own_credentials, store
 from tests.reports.prometheus_rig import run_configured_prometheus, run_pushgateway
 
 pytestmark = pytest.mark.slow
@@ -40,18 +40,12 @@ def web_config(tmp_path: Path) -> str:
     return (METRICS / "pushgateway-web.yaml").read_text()
 
 
-def assert_says(warning: str | None, *words: str) -> None:
-    assert warning
-    for word in words:
-        assert word in warning, warning
-
-
 def test_passwords_and_certificates(tmp_path: Path, web_config: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """User name and password come from the environment and show up in no sentence; nor is TLS optional."""
     run = store(tmp_path / "out", healthy(), rack="virtual")
     with run_pushgateway(tmp_path, web_config=web_config) as server:
         push = functools.partial(push_run, server.url, read_judged_run(run), timeout_s=TIMEOUT_S)
-        assert_says(push(), "its certificate is not trusted", "SSL_CERT_FILE")
+        assert_says(push(), "certificate is not trusted", "SSL_CERT_FILE")
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "pushgateway-ca.pem"))
         assert_says(push(), "401 Unauthorized", f"set {USER_VARIABLE} and {PASSWORD_VARIABLE}")
         monkeypatch.setenv(USER_VARIABLE, "lab")

@@ -77,12 +77,7 @@ def comparison(**changes: object) -> ComparedSeries:
 
 
 GREW = comparison(
-    outcome="regressed",
-    change=0.123,
-    low=0.081,
-    high=0.167,
-    z=6.1,
-    sentence="publish_latency_p50_us grew by 12.3 %.",
+    outcome="regressed", change=0.123, low=0.081, high=0.167, z=6.1, sentence="It grew by 12.3 %."
 )
 
 
@@ -182,11 +177,9 @@ def test_what_is_undecided_is_not_called_a_pass() -> None:
 def test_the_summary_shows_the_table_and_what_is_behind_what_did_not_pass() -> None:
     """What blocks is a table; a regression has its sentence and its boards; what passed is folded."""
     text = as_read(render_markdown(INFO, verdict_of(GREW, comparison(blocking=False)), []))
-    assert "## What changed on virtual-esp32\n" in text
-    assert (
-        "- publish_latency_p50_us grew by 12.3 %.\n  - virtual-1: +0.4 % [-5.0 … +6.0 %], 2 + 1 boots" in text
-    )
-    assert "<summary>1 comparison within the tolerance</summary>" in text
+    assert re.search("^## .* virtual-esp32$", text, re.MULTILINE)
+    assert f"- {GREW.sentence}\n  - virtual-1: +0.4 % [-5.0 … +6.0 %], 2 + 1 boots" in text
+    assert "<summary>1 comparison within" in text
 
 
 def test_how_far_a_reference_lies_away_is_no_change_where_it_is_advice() -> None:
@@ -195,7 +188,7 @@ def test_how_far_a_reference_lies_away_is_no_change_where_it_is_advice() -> None
     assert "What changed" in render_markdown(INFO, verdict_of(beside), [])
     said = render_markdown(INFO, verdict_of(replace(beside, blocking=False)), [])
     assert "What changed" not in said
-    assert "<summary>1 comparison without a decision, as advice or for want of a baseline</summary>" in said
+    assert "<summary>1 comparison without" in said
 
 
 def test_a_pass_shows_its_bound() -> None:
@@ -210,9 +203,8 @@ def test_a_pass_shows_its_bound() -> None:
 
 def test_identical_images_have_no_figures() -> None:
     """A comparison of the same bytes shows no number that nobody measured."""
-    same = comparison(
-        change=None, low=None, high=None, z=None, boundary=None, candidate_boots=0, other_boots=0, effects=()
-    )
+    nothing: dict[str, object] = dict.fromkeys(("change", "low", "high", "z", "boundary"))
+    same = comparison(**nothing, candidate_boots=0, other_boots=0, effects=())
     (row,) = compared_table([same]).rows
     assert [plain(cell) for cell in row[3:5]] == ["–", "–"]
     assert plain(row[0]) == "✓ within"
@@ -230,14 +222,14 @@ def test_figures_that_are_not_relative_carry_their_unit() -> None:
 def test_the_first_page_names_the_regression(run: RunDirectory) -> None:
     """The first page has the comparison as a row of what changed."""
     page = render_landing([shown(read_judged_run(run.path))], past=1, raw=[])
-    assert "<h2>What changed on virtual-esp32</h2>" in page
+    assert re.search("<h2>.* virtual-esp32</h2>", page)
     assert "+12.3\u00a0%" in page
 
 
 def test_the_test_report_fails_the_case_and_leaves_the_base_out(run: RunDirectory) -> None:
     """The case's result fails with the comparison's sentence; samples are the candidate's alone."""
     story = story_of(read_judged_run(run.path)).stories[0]
-    assert outcome_of(story) == ("failed", "regression: publish_latency_p50_us grew by 12.3 %.")
+    assert outcome_of(story) == ("failed", f"regression: {GREW.sentence}")
     assert [record.role for record in story.records] == ["candidate"]
     assert "+8.1 … +16.7 %" in describe(story, "")
 

@@ -138,7 +138,7 @@ def test_a_new_place_takes_a_few_lines(tmp_path: Path) -> None:
     view = _view(tmp_path)
     lines = list(csv.reader(io.StringIO(_as_csv(view))))
     assert lines[0] == ["headline", view.headline.title, view.headline.said]
-    assert ["next", "hil compare HEAD~1 measures the commit before on the same boards"] in lines
+    assert any(line[0] == "next" and line[1].startswith("hil compare HEAD~1 ") for line in lines)
     assert any(line[:2] == ["breaches", "✗ broken"] for line in lines)
     assert _said(view) <= {_plain(cell) for line in lines for cell in line}
     assert len(inspect.getsource(_as_csv).splitlines()) <= 60
@@ -146,7 +146,7 @@ def test_a_new_place_takes_a_few_lines(tmp_path: Path) -> None:
 
 def test_a_link_and_a_code_span_are_written_for_their_target() -> None:
     """A view escapes nothing; each renderer does, and two harmless texts do not become a mention."""
-    words = ("see ", Code("a|b"), " at ", Link("<here>", "tests/index.html#1"), " @", "everyone")
-    assert text.written(words) == "see a|b at <here> @everyone"
-    assert view_html.written(words) == ('see a|b at <a href="tests/index.html#1">&lt;here&gt;</a> @everyone')
-    assert markdown.written(words) == "see `a¦b` at [&#60;here&#62;](tests/index.html#1) `@everyone`"
+    words = (Code("a|b"), " ", Link("<c>", "x#1"), " @", "everyone")
+    assert text.written(words) == "a|b <c> @everyone"
+    assert view_html.written(words) == 'a|b <a href="x#1">&lt;c&gt;</a> @everyone'
+    assert markdown.written(words) == "`a¦b` [&#60;c&#62;](x#1) `@everyone`"

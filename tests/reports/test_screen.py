@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -96,9 +97,10 @@ def test_a_regression_ends_with_the_command_that_finds_its_commit() -> None:
     verdict = verdict_of(GREW)
     for info in ({"ci": SHAS}, local):
         said = " ".join(" ".join(screen(verdict, dict(info))).split())
-        assert "Next docs/operate/bisect.md finds the commit: git bisect start " in said
-        assert "--first-parent c0f88a67e9d6 313d06795284 && git bisect run sh bisect.sh publish" in said
-    assert "docs/operate/bisect.md finds the commit" in " ".join(screen(verdict))
+        bad, good = SHAS["head_sha"][:12], SHAS["base_sha"][:12]
+        steps = rf"git bisect start .*--first-parent {bad} {good} && git bisect run sh bisect\.sh publish"
+        assert re.search(f"docs/operate/bisect.md .*: {steps}", said)
+    assert "docs/operate/bisect.md" in " ".join(screen(verdict))
 
 
 @pytest.mark.parametrize(
@@ -130,7 +132,7 @@ def test_what_a_board_cannot_measure_is_counted() -> None:
     ]
     verdict = replace(judged([publish_record()]), not_run=ruled_out)
     (line,) = (line for line in screen(verdict) if "left out" in line)
-    assert line == "– left out: 4 cases that these boards cannot measure, in the summary"
+    assert line.startswith("– left out: 4 cases")
     assert sum(why in line for line in screen(verdict, verbose=True)) == 4
 
 

@@ -21,6 +21,7 @@ from hil.cli.app import run_command
 from hil.history.files import read_past
 from hil.history.from_run import keep_run
 from hil.model import Fault, NotRun
+from hil.reports.kinds import VIRTUAL_REMARK
 from hil.reports.site import build_site, generator
 from hil.reports.site import generator as outside
 from hil.reports.site import runs as published
@@ -118,7 +119,7 @@ def test_runs_of_several_racks_become_one_report(tmp_path: Path) -> None:
     store_run(tmp_path, names[1], healthy(31.0))
     build_site(tmp_path, [read_judged_run(tmp_path / name) for name in names])
     words = landing(tmp_path)
-    assert words.index("REGRESSED") < words.index("1 more run on rack virtual passed")
+    assert words.index("REGRESSED") < words.index("1 more run on")
     assert "8 tests" in words
     assert len((tmp_path / "history" / "allure.jsonl").read_text().splitlines()) == 1
     assert {path.name for path in (tmp_path / "report" / "runs").iterdir()} == set(names)
@@ -136,9 +137,9 @@ def test_the_first_page_says_the_verdict_and_what_led_to_it(tmp_path: Path) -> N
     build_site(tmp_path, [read_judged_run(tmp_path / NAME)])
     words = landing(tmp_path)
     for part in (
-        "HIL performance · rack virtual · quick · commit fffffff · virtual figures",
-        "REGRESSED 1 of 3 limits broken",
-        "Virtual figures test logic and pipeline",
+        "rack virtual · quick · commit fffffff · virtual figures",
+        "REGRESSED 1 of 3 ",
+        VIRTUAL_REMARK.partition("'")[0],
         "✗ broken publish latency p95 publish/transport=tls v1 ",
         "v1 (virtual) virtual-esp32 1 1 0 0 2 1 0 0",
         "v2 – 1 0 0 1 0 0 0 0",
@@ -157,13 +158,13 @@ def test_a_run_that_measured_nothing_has_a_report(tmp_path: Path) -> None:
     run = store_run(tmp_path, NAME, [Fault("", "rig", 3, "the access point is gone")])
     build_site(tmp_path, [read_judged_run(run)])
     assert "NO VERDICT: THE RIG FAILED" in landing(tmp_path)
-    assert "No run has measured anything yet" in (tmp_path / "report/trend/index.html").read_text()
+    assert "No run has measured" in (tmp_path / "report/trend/index.html").read_text()
 
 
 def test_two_copies_of_a_run_are_refused(tmp_path: Path, run: Path) -> None:
     """Both folders are named; nothing is built."""
     copy = shutil.copytree(run, tmp_path / "copy" / run.name)
-    with pytest.raises(ConfigError, match=f"{run} and {copy} hold the same run"):
+    with pytest.raises(ConfigError, match=f"{run} and {copy} "):
         build_site(tmp_path / "out", [read_judged_run(run), read_judged_run(copy)])
 
 
@@ -179,12 +180,7 @@ def test_builds_at_the_same_time_leave_one_whole_report(tmp_path: Path) -> None:
     (shown,) = (path.name for path in (tmp_path / "report" / "runs").iterdir())
     assert shown in names
     assert f"Run {shown}" in landing(tmp_path)
-    assert {path.name for path in (tmp_path / "report").iterdir()} == {
-        "index.html",
-        "runs",
-        "tests",
-        "trend",
-    }
+    assert {path.name for path in (tmp_path / "report").iterdir()} == {"index.html", "runs", "tests", "trend"}
     assert len(read_past(tmp_path / "history").runs) == 2
     assert len((tmp_path / "history" / "allure.jsonl").read_text().splitlines()) == 2
     assert not list(tmp_path.glob(".report-*"))
@@ -211,7 +207,7 @@ def test_what_is_published_tells_nothing_of_the_machine(tmp_path: Path) -> None:
     firmware = {"esp32": {"sha256": "ab" * 32, "commit": "_work"}}
     ci = {**CI, "pull_request": 7}
     run = store_run(tmp_path / "out", NAME, entries, firmware=firmware, ci=ci, **secrets)
-    assert "by: ada on `cellar-pc`" in (run / "summary.md").read_text()
+    assert "ada on `cellar-pc`" in (run / "summary.md").read_text()
     index = build_site(tmp_path / "out", [read_judged_run(run)])
     raw = index.parent / "runs" / NAME
     info = json.loads((raw / "run.json").read_text())
@@ -261,7 +257,7 @@ def test_a_defect_of_the_reports_is_not_the_firmwares(
     monkeypatch.setattr("hil.reports.allure.complete_results", None)
     code, said, error = hil(capsys, "build", run)
     assert (code, said) == (3, "")
-    assert re.fullmatch(r"hil: The reports of \S+ were not written: internal error, TypeError: .*\n", error)
+    assert re.fullmatch(r"hil: .* internal error, TypeError.*\n", error)
 
 
 @contextmanager
@@ -307,7 +303,7 @@ def test_a_full_disk_is_named_as_such(tmp_path: Path, run: Path, monkeypatch: py
     """Where the generator ran out of space, the sentence says so and what to do, not where Node was."""
     program = 'import fs from "node:fs"; fs.writeFileSync("/dev/full", "x")'
     with generator_is(program, tmp_path, monkeypatch):
-        assert_not_built(tmp_path, run, RigError, "No space left on device", "free some space on this disk")
+        assert_not_built(tmp_path, run, RigError, "No space left", "free some space")
 
 
 @pytest.mark.slow
@@ -366,13 +362,11 @@ def test_a_damaged_past_costs_its_part_and_not_the_report(
     code, _, error = hil(capsys, "build", "--out", tmp_path, run)
     assert code == 0, error
     (warning,) = (line for line in error.splitlines() if line.startswith("warning: "))
-    assert f"history: {damaged}: not a run of the history: not JSON" in warning
+    assert re.search(f"history: {damaged}: .*not JSON", warning)
     assert (tmp_path / "report" / "index.html").is_file()
     trend = (tmp_path / "report" / "trend" / "trend.json").read_text()
     told = html.unescape(trend)
-    file = f"history/virtual/{NAME}.json"
-    assert f"The history is not whole: {file}: not a run of the history: not JSON" in told
-    assert "delete the file" in told
+    assert re.search(f": history/virtual/{NAME}.json: .*delete the file", told)
     assert str(tmp_path) not in told
     assert run.name in json.loads(trend)["runs"]["id"]
     assert damaged.read_text() == "{\n"

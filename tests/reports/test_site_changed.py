@@ -63,11 +63,9 @@ def words(markup: str) -> str:
 def test_an_event_says_who_what_when_and_where() -> None:
     """Tag, headline, nights, commits, size with its interval, boards."""
     said = words(changed([event()], nights=60))
-    assert said == (
-        "What changed Firmware ✗ worse Firmware: publish latency p99 12 % slower on 2 boards since 9b07e6d "
-        "since 2026-03-04, open 12 nights · commits 4f1c0d7..9b07e6d · "
-        "surest series +12.3 % [+10.1, +14.6] beside the reference · lab/e1, lab/e2"
-    )
+    order = ["Firmware ✗ worse", event()["headline"], "2026-03-04", "12 nights", f"{GOOD[:7]}..{BAD[:7]}"]
+    order += ["+12.3 % [+10.1, +14.6] beside the reference", "lab/e1, lab/e2"]
+    assert re.search(".*".join(map(re.escape, order)), said)
 
 
 @pytest.mark.parametrize(
@@ -96,17 +94,19 @@ def test_each_event_leads_to_itself_in_the_trend() -> None:
     assert re.findall(r'<a href="([^"]*)">event (\d)</a>', said) == [
         (f"t.html#event={n}", str(n)) for n in range(MOST_SHOWN)
     ]
-    assert '<a href="t.html">and 3 more, in the trend</a>' in said
+    assert '<a href="t.html">and 3 more' in said
 
 
 def test_where_nothing_changed_one_line_says_so() -> None:
-    """No heading, no list; and without nights it is said where change points come from."""
-    assert changed([], nights=70) == '<p class="soft">No change point in 70 nights.</p>'
-    assert changed([], nights=1) == '<p class="soft">1 night so far: change points need 4 at least.</p>'
-    none = changed([], nights=0)
-    assert "come from nightly runs" in none
-    assert "docs/operate/nightly.md" in none
-    assert none.count("<p") == 1
+    """No heading, no list. Nights too few for any change point do not say that nothing changed; without
+    nights it is said where change points come from.
+    """
+    for nights, said in (
+        (70, "No change .* 70 nights"),
+        (3, "3 nights .* 4 "),
+        (0, "docs/operate/nightly.md"),
+    ):
+        assert re.fullmatch(f'<p class="soft">.*{said}.*</p>', changed([], nights=nights))
 
 
 def test_an_event_without_commits_names_none() -> None:
@@ -115,7 +115,7 @@ def test_an_event_without_commits_names_none() -> None:
     said = words(changed([event(cause="environment", good="", bad="", of_ratio=False, boards=boards)]))
     assert "commits" not in said
     assert "beside the reference" not in said
-    assert "lab/e1, lab/e2, lab/e3 and 4 more" in said
+    assert "lab/e3 and 4 more" in said
 
 
 def test_what_racks_and_boards_are_called_is_no_markup() -> None:
@@ -138,7 +138,7 @@ def test_it_stands_between_verdict_and_ways(tmp_path: Path) -> None:
     page = landing(tmp_path / "a", trend={"events": [event()], "series": []}, nights=60)
     order = ['class="verdict', "What changed", 'class="ways"']
     assert [page.index(part) for part in order] == sorted(page.index(part) for part in order)
-    assert "No change point in 60 nights." in landing(tmp_path / "b", trend={"events": []}, nights=60)
+    assert "in 60 nights" in landing(tmp_path / "b", trend={"events": []}, nights=60)
     plain = landing(tmp_path / "c")
     assert "What changed" not in plain
     assert "nightly" not in plain
@@ -158,4 +158,4 @@ def test_verdict_and_six_events_are_seen_at_once(browser: Browser, tmp_path: Pat
         assert box["y"] + box["height"] <= 800
         assert seen.complaints == []
     with visit(browser, page.as_uri(), width=400) as seen:
-        assert seen.page.evaluate("document.documentElement.scrollWidth") <= 400
+        assert seen.width() <= 400

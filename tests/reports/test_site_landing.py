@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import Iterable
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from hil.model import Entry, Fault, NotRun
+from hil.reports.kinds import VIRTUAL_REMARK
 from hil.reports.rows import LEGEND
 from hil.reports.site.landing import render_landing
 from hil.reports.site.runs import shown, title_of
@@ -42,13 +44,11 @@ def case_id(**overrides: str | int) -> str:
 
 def vanished() -> list[Entry]:
     """Return what a board leaves that measured two of five cases and then fell silent."""
-    gone = "board v2 failed before: not a byte came."
     return [
         publish_record(board="v1"),
         *(publish_record(board="v2", overrides=case) for case in CASES),
-        Fault("", "rig", 3, "not a byte came", "v2", case_id(transport="mtls")),
-        NotRun("", "v2", case_id(qos=0), gone),
-        NotRun("", "v2", case_id(qos=2), gone),
+        Fault("", "rig", 3, "silent", "v2", case_id(transport="mtls")),
+        *(NotRun("", "v2", case_id(qos=qos), "v2 failed before: silent") for qos in (0, 2)),
     ]
 
 
@@ -68,8 +68,8 @@ def test_what_a_boards_own_limits_rule_out_is_no_case_that_is_missing(tmp_path: 
     ruled_out = NotRun("", "v1", case_id(qos=2), "too large for it", "ruled-out")
     said = page(tmp_path, [publish_record(board="v1"), ruled_out], boards=BOARDS[:1])
     assert "v1 virtual-esp32 1 1 0 0 3 0 0 0" in words(said)
-    assert "1 test and 1 ruled out: figures" in words(said)
-    assert "Ruled out: 1 1 case on v1: too large for it" in words(said)
+    assert "1 test and 1 ruled out" in words(said)
+    assert "Ruled out: 1 1 case on v1: " in words(said)
     assert "<h2>Not run</h2>" not in said
     assert 'class="unsure"' not in said
 
@@ -88,8 +88,8 @@ def test_a_board_that_measured_nothing_keeps_its_name_kind_and_target(tmp_path: 
     said = render_landing([shown(read_judged_run(run))], past=0, raw=())
     assert title_of([shown(read_judged_run(run))]).endswith("virtual figures")
     assert "v1 virtual-esp32 0 0 0 0" in words(said)
-    assert "Virtual figures test logic and pipeline" in said
-    assert "Virtual figures test logic and pipeline" in (run / "summary.md").read_text()
+    for text in (said, (run / "summary.md").read_text()):
+        assert VIRTUAL_REMARK in html.unescape(text)
 
 
 def test_what_went_wrong_in_reporting_stands_open(tmp_path: Path) -> None:
@@ -107,15 +107,13 @@ def test_what_is_undecided_is_a_line_a_metric_and_the_sentences_are_a_click_away
     """Two boards with the same trouble are one line, with the reason; what exceeds its limit has a row."""
     said = page(tmp_path, [publish_record(board=board, rows=20) for board in MARGINAL], boards=BOARDS)
     open_ = words(re.sub(r"<details.*?</details>", "", said, flags=re.DOTALL))
-    line = (
-        r"publish latency p95: 1 case on (\S+, \S+), at worst 8\.\d+ ms, limit 25 ms: too few samples, 20 of"
-    )
+    line = r"publish latency p95: 1 case on (\S+, \S+), .* 8\.\d+ ms, limit 25 ms: .* 20 of"
     assert re.findall(line, open_) == [", ".join(MARGINAL)]
-    assert words(said).count("publish_latency_p95_us on virtual-") == 2
-    exceeded = page(
-        tmp_path / "other", [publish_record(board=board, latency_ms=MARGINAL_MS) for board in MARGINAL]
-    )
-    assert exceeded.count("lies beyond, but not provably, its limit of 25 ms") == 2
+    assert words(said).count("_p95_us on virtual-") == 2
+    beyond = [publish_record(board=board, latency_ms=MARGINAL_MS) for board in MARGINAL]
+    exceeded = page(tmp_path / "other", beyond)
+    assert exceeded.count("not provably, its limit") == 2
+    assert "Limits without a decision" in said
     assert "Limits without a decision" not in exceeded
 
 
@@ -124,12 +122,9 @@ def test_a_calm_run_is_short(tmp_path: Path) -> None:
     said = page(tmp_path, [publish_record(board=board) for board in ("v1", "v2")], boards=BOARDS)
     open_ = words(re.sub(r"<details.*?</details>", "", said, flags=re.DOTALL))
     assert "PASS All 6 limits kept." in open_
-    nearest = (
-        r"figure on limit used cases worst ✓ publish latency p95 v\d \(virtual\) ≤ 25 ms 3\d % 1 8\.\d+ ms"
-    )
-    assert re.search(nearest, open_)
+    assert re.search(r"✓ publish latency p95 v\d \(virtual\) ≤ 25.* 3\d % 1 8\.\d+ ", open_)
     assert "measured faulted" not in open_
-    assert "2 boards, all that was planned measured" in said
+    assert "2 boards, all that was" in said
 
 
 @pytest.mark.parametrize("outcome", list(OUTCOMES))
@@ -150,19 +145,17 @@ def test_a_broken_case_and_a_faulted_one_lead_to_their_test(tmp_path: Path) -> N
     said = page(tmp_path, [slow, *vanished(), Fault("", "rig", 3, "no air", "")], boards=BOARDS)
     open_ = re.sub(r"<details.*?</details>", "", said, flags=re.DOTALL)
     linked = re.findall(r'<a href="(tests/index\.html#[0-9a-f]{32})">(.*?)</a>', open_)
-    assert {words(text).strip() for _, text in linked} == {
-        "rig on v2: not a byte came",
-        "publish latency p95 publish/transport=tls",
-        "publish latency tail5 publish/transport=tls",
+    assert {words(text).strip().partition(" publish/transport=tls")[0] for _, text in linked} == {
+        *("rig on v2: silent", "publish latency p95", "publish latency tail5")
     }
-    assert '<li><b class="bad">rig</b>: no air</li>' in said
+    assert ">rig</b>: no air</li>" in said
 
 
 @pytest.mark.parametrize(("profile", "said"), [("hotspot", True), ("", False)])
 def test_the_air_profile_is_named_where_there_is_one(tmp_path: Path, profile: str, said: bool) -> None:
     """Figures over another air are other figures."""
     text = words(page(tmp_path, [publish_record(board="v1")], profile=profile))
-    assert ("rack virtual · air profile hotspot · suite quick" in text) == said
+    assert ("· air profile hotspot ·" in text) == said
     assert ("air profile" in text) == said
 
 
@@ -177,7 +170,5 @@ def test_studies_of_several_runs_are_told_apart_and_the_newest_stands_first(tmp_
         runs.append(shown(read_judged_run(run)))
     for given in (runs, runs[::-1]):
         cards = re.findall(r"Study esp32-tcpip →</b>([^<]*)<", render_landing(given, past=2, raw=()))
-        assert [card.partition(": ")[2] for card in cards] == [
-            "2026-11-21 10:15 UTC · rack virtual · air profile crowded",
-            "2026-11-20 10:15 UTC · rack virtual · air profile lab",
-        ]
+        told = [re.findall(r"11-(\d\d) 10:15 UTC · rack (\w+) · air profile (\w+)", card) for card in cards]
+        assert told == [[("21", "virtual", "crowded")], [("20", "virtual", "lab")]]

@@ -218,7 +218,7 @@ def test_a_page_fits_its_window_and_axe_finds_nothing(
 
 def assert_within(seen: Visit, width: int) -> None:
     """The page is no wider than its window, and no cell's words leave the cell."""
-    assert seen.page.evaluate("() => document.documentElement.scrollWidth") <= width
+    assert seen.width() <= width
     assert seen.page.evaluate(SPILLING) == []
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -132,7 +133,7 @@ def test_what_broke_has_its_details_first(tmp_path: Path, monkeypatch: pytest.Mo
     (key,) = data["details"]
     assert "qos=2" in key
     assert key.endswith(LATENCY)
-    assert any(note.startswith("Distribution and boots of 1 of 12 charts") for note in data["notes"])
+    assert any("1 of 12 charts" in note for note in data["notes"])
 
 
 def test_damaged_boot_values_are_a_note(tmp_path: Path) -> None:
@@ -144,8 +145,7 @@ def test_damaged_boot_values_are_a_note(tmp_path: Path) -> None:
     run = store_run(tmp_path, NAME, boots(1))
     data = data_of(run, read_sources(folder, [shown(read_judged_run(run))]))
     (note,) = data["notes"]
-    assert note.startswith(f"The history is not whole: history/bench-1/{broken.name}: ")
-    assert "delete the file" in note
+    assert re.search(f": history/bench-1/{broken.name}: .*delete the file", note)
     assert str(tmp_path) not in json.dumps(data)
 
 
@@ -158,7 +158,7 @@ def test_damaged_thresholds_cost_the_details_alone(tmp_path: Path) -> None:
     assert data["details"] == {}
     assert any(series["now"] == 0 for series in data["series"])
     (note,) = data["notes"]
-    assert f"figures of {NAME} is left out: thresholds/publish.yaml:1: " in note
+    assert re.search(f"{NAME} .*: thresholds/publish.yaml:1: ", note)
     assert str(tmp_path) not in note
 
 
