@@ -17,11 +17,7 @@ FOLDER = Path(__file__).resolve().parents[3] / "docs" / "operate" / "metrics" / 
 
 def rendered() -> dict[str, str]:
     """Return the content of each file by its name."""
-    made = {
-        "overview.json": overview(),
-        "latency.json": latency(),
-        "racks.json": racks(),
-    }
+    made = {"overview.json": overview(), "latency.json": latency(), "racks.json": racks()}
     return {name: _text(one) for name, one in made.items()}
 
 

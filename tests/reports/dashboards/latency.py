@@ -8,7 +8,6 @@ from typing import Any
 from tests.reports.dashboards.parts import (
     REMARK,
     Panel,
-    Query,
     build,
     datasource_variable,
     kind_variable,
@@ -48,13 +47,7 @@ def latency() -> Any:
         f"**$figure** of the chosen boards and cases; dashed lines are limits. {REMARK} A figure stands "
         "until the next run of its job, so lines are steps. For single runs see the report's trend page."
     )
-    rows = [
-        [text_panel(about)],
-        [_course("p50")],
-        [_course("p95")],
-        [_course("p99")],
-        [_share(), _failed()],
-    ]
+    rows = [[text_panel(about)], *([_course(stat)] for stat in ("p50", "p95", "p99")), [_share(), _failed()]]
     description = "Latencies by board and case beside their limits."
     runs = 'job=~"$job", rack=~"$rack", board=~"$board", product=~"$product", kind=~"$kind"'
     return build("hil-latency", "HIL: how has a latency moved?", description, variables, rows, runs=runs)
@@ -69,10 +62,10 @@ def _course(stat: str) -> Panel:
     return time_panel(
         f"$figure {stat} ($kind)",
         "s",
-        Query(_figure("_seconds", stat), _SERIES),
-        Query(limit, "limit of {{case}} {{product}} ({{kind}})"),
+        f"{stat} as the gate reported it, and the limit in force where there is one.",
+        (_figure("_seconds", stat), _SERIES),
+        (limit, "limit of {{case}} {{product}} ({{kind}})"),
         width=24,
-        help_text=f"{stat} as the gate reported it, and the limit in force where there is one.",
     )
 
 
@@ -84,9 +77,9 @@ def _share() -> Panel:
     return table_panel(
         "Share of the limit, highest first ($kind)",
         "percentunit",
-        Query(f"sort_desc({measured} / {limit})", f"{_SERIES} {{{{stat}}}}", once=True, as_table=True),
+        "100 % is the limit itself. The gate judges intervals: a value beyond it may still pass.",
+        (f"sort_desc({measured} / {limit})", f"{_SERIES} {{{{stat}}}}"),
         hidden=("case_hash",),
-        help_text="100 % is the limit itself. The gate judges intervals: a value beyond it may still pass.",
     )
 
 
@@ -95,6 +88,6 @@ def _failed() -> Panel:
     return time_panel(
         "Failed ($kind)",
         "percentunit",
-        Query(f"{{{name}, {_WHERE}}}", f"{{{{__name__}}}} {_SERIES}"),
-        help_text="Share that failed. Where many did, a high percentile is the timeout: read both together.",
+        "Share that failed. Where many did, a high percentile is the timeout: read both together.",
+        (f"{{{name}, {_WHERE}}}", f"{{{{__name__}}}} {_SERIES}"),
     )

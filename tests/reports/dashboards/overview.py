@@ -7,7 +7,6 @@ from typing import Any
 
 from tests.reports.dashboards.parts import (
     REMARK,
-    Query,
     build,
     datasource_variable,
     kind_variable,
@@ -44,81 +43,66 @@ def overview() -> Any:
         f"What the latest runs pushed. {REMARK} The verdict itself is in each run's summary and report; "
         "this page needs the recording rules of docs/operate/metrics/rules.yaml."
     )
-    rows = [
-        [text_panel(about)],
-        _numbers(),
-        [
-            state_panel(
-                "How runs ended ($kind)",
-                Query(f"max by (job, rack, product, kind) (hil_run_exit_code{{{_CHOSEN}}})", _PLACE),
-                _EXITS,
-                help_text="Exit code of the whole run; it stands until the next run of the job.",
-            ),
-            time_panel(
-                "Boards that gave samples, of those planned ($kind)",
-                "percentunit",
-                Query(
-                    f"job_rack:hil_board_up:sum{{{_CHOSEN}}} / job_rack:hil_board_up:count{{{_CHOSEN}}}",
-                    _PLACE,
-                ),
-                help_text="Boards in quarantine, or ruled out by their limits, are not planned.",
-            ),
-        ],
-        _tables(),
-        _courses(),
-    ]
+    ended = state_panel(
+        "How runs ended ($kind)",
+        "Exit code of the whole run; it stands until the next run of the job.",
+        (f"max by (job, rack, product, kind) (hil_run_exit_code{{{_CHOSEN}}})", _PLACE),
+        _EXITS,
+    )
+    up = f"job_rack:hil_board_up:sum{{{_CHOSEN}}} / job_rack:hil_board_up:count{{{_CHOSEN}}}"
+    sampled = time_panel(
+        "Boards that gave samples, of those planned ($kind)",
+        "percentunit",
+        "Boards in quarantine, or ruled out by their limits, are not planned.",
+        (up, _PLACE),
+    )
+    rows = [[text_panel(about)], _numbers(), [ended, sampled], _tables(), _courses()]
     description = "Verdicts, broken limits, changes and boards of the latest HIL runs."
     title = "HIL: did the latest runs pass?"
     return build("hil-overview", title, description, variables, rows, runs=_CHOSEN)
 
 
 def _numbers() -> list[Any]:
+    quarantined = 'sum by (kind) (rack:hil_rack_board_quarantined:sum{rack=~"$rack", kind=~"$kind"})'
     return [
         stat_panel(
             "Boards with samples",
             "none",
-            Query(f"sum by (kind) (job_rack:hil_board_up:sum{{{_CHOSEN}}})", "{{kind}} up"),
-            Query(f"sum by (kind) (job_rack:hil_board_up:count{{{_CHOSEN}}})", "{{kind}} planned"),
+            "Boards of the latest run of each job and rack.",
+            (f"sum by (kind) (job_rack:hil_board_up:sum{{{_CHOSEN}}})", "{{kind}} up"),
+            (f"sum by (kind) (job_rack:hil_board_up:count{{{_CHOSEN}}})", "{{kind}} planned"),
             width=6,
-            help_text="Boards of the latest run of each job and rack.",
         ),
         stat_panel(
             "Blocking limits broken",
             "none",
-            Query(f"sum by (kind) (job_rack_board:hil_limits_broken:count{{{_CHOSEN}}})", "{{kind}}"),
+            "Series whose limit the gate calls broken, in the latest run of each board.",
+            (f"sum by (kind) (job_rack_board:hil_limits_broken:count{{{_CHOSEN}}})", "{{kind}}"),
             width=5,
             bad_from=1,
-            help_text="Series whose limit the gate calls broken, in the latest run of each board.",
         ),
         stat_panel(
             "Comparisons regressed",
             "none",
-            Query(
-                f"sum by (kind) (job_rack_target:hil_comparisons_regressed:count{{{_CHOSEN}}})", "{{kind}}"
-            ),
+            "Blocking comparisons against base or reference; each counts once for all its boards.",
+            (f"sum by (kind) (job_rack_target:hil_comparisons_regressed:count{{{_CHOSEN}}})", "{{kind}}"),
             width=5,
             bad_from=1,
-            help_text="Blocking comparisons against base or reference; each counts once for all its boards.",
         ),
         stat_panel(
             "Boards in quarantine",
             "none",
-            Query(
-                'sum by (kind) (rack:hil_rack_board_quarantined:sum{rack=~"$rack", kind=~"$kind"})',
-                "{{kind}}",
-            ),
+            "They take part in no run until somebody releases them.",
+            (quarantined, "{{kind}}"),
             width=4,
             bad_from=1,
-            help_text="They take part in no run until somebody releases them.",
         ),
         stat_panel(
             "Oldest figures",
             "s",
-            Query(
-                f"max by (job, kind) (time() - hil_run_timestamp_seconds{{{_CHOSEN}}})", "{{job}} ({{kind}})"
-            ),
+            "Since the start of the run whose figures a board still shows.",
+            (f"max by (job, kind) (time() - hil_run_timestamp_seconds{{{_CHOSEN}}})", "{{job}} ({{kind}})"),
             width=4,
-            help_text="Since the start of the run whose figures a board still shows.",
         ),
     ]
 
@@ -132,45 +116,38 @@ def _tables() -> list[Any]:
         table_panel(
             "Broken limits ($kind)",
             "none",
-            Query(
-                broken, "{{metric}} of {{case}} on {{board}} {{product}} ({{kind}})", once=True, as_table=True
-            ),
+            "Every blocking series that is beyond its limit, with the commit it was measured at.",
+            (broken, "{{metric}} of {{case}} on {{board}} {{product}} ({{kind}})"),
             hidden=("blocking", "outcome", "case_hash", "Value"),
-            help_text="Every blocking series that is beyond its limit, with the commit it was measured at.",
         ),
         table_panel(
             "Largest changes ($kind)",
             "percentunit",
-            Query(
+            "The twenty largest changes against base or reference, whatever the gate says of them.",
+            (
                 f"{_CHANGE} and topk(20, abs({_CHANGE}))",
                 "{{metric}} of {{case}} on {{target}} {{product}} ({{kind}})",
-                once=True,
-                as_table=True,
             ),
             hidden=("case_hash",),
-            help_text="The twenty largest changes against base or reference, whatever the gate says of them.",
         ),
     ]
 
 
 def _courses() -> list[Any]:
+    shown = (
+        ("limits broken", "limits_broken", "As many as the latest run of each board broke, over time."),
+        (
+            "series judged",
+            "series_blocking",
+            "If it falls, less is watched: a board is missing, or a suite became shorter.",
+        ),
+    )
     return [
         time_panel(
-            "Blocking limits broken ($kind)",
+            f"Blocking {what} ($kind)",
             "none",
-            Query(
-                f"sum by (job, rack, product, kind) (job_rack_board:hil_limits_broken:count{{{_CHOSEN}}})",
-                _PLACE,
-            ),
-            help_text="As many as the latest run of each board broke, over time.",
-        ),
-        time_panel(
-            "Blocking series judged ($kind)",
-            "none",
-            Query(
-                f"sum by (job, rack, product, kind) (job_rack_board:hil_series_blocking:count{{{_CHOSEN}}})",
-                _PLACE,
-            ),
-            help_text="If it falls, less is watched: a board is missing, or a suite became shorter.",
-        ),
+            help_text,
+            (f"sum by (job, rack, product, kind) (job_rack_board:hil_{name}:count{{{_CHOSEN}}})", _PLACE),
+        )
+        for what, name, help_text in shown
     ]

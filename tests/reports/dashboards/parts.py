@@ -22,14 +22,7 @@ REMARK = (
 )
 
 
-@dataclass(frozen=True)
-class Query:
-    """An expression and how its series are called; ``once`` asks for now instead of the range shown."""
-
-    expression: str
-    legend: str
-    once: bool = False
-    as_table: bool = False
+Query = tuple[str, str]  # an expression, and how its series are called
 
 
 @dataclass(frozen=True)
@@ -42,20 +35,21 @@ class Panel:
 
 
 def stat_panel(
-    title: str, unit: str, *queries: Query, width: int, bad_from: float | None = None, help_text: str
+    title: str, unit: str, help_text: str, *queries: Query, width: int, bad_from: float | None = None
 ) -> Panel:
     """Return large numbers, one a series; red from ``bad_from`` on."""
     reduce = common_builders.ReduceDataOptions().calcs(["lastNotNull"]).fields("").values(False)
     panel = _common(stat.Panel(), title, unit, queries, help_text)
     panel.reduce_options(reduce).text_mode(common.BigValueTextMode.VALUE_AND_NAME)
-    panel.graph_mode(common.BigValueGraphMode.NONE).thresholds(_steps(bad_from))
+    steps = [dashboard.Threshold(None, "green")]
+    steps += [] if bad_from is None else [dashboard.Threshold(bad_from, "red")]
+    steady = builders.ThresholdsConfig().mode(dashboard.ThresholdsMode.ABSOLUTE).steps(steps)
+    panel.graph_mode(common.BigValueGraphMode.NONE).thresholds(steady)
     panel.color_mode(common.BigValueColorMode.NONE if bad_from is None else common.BigValueColorMode.VALUE)
     return Panel(panel, width, 5)
 
 
-def time_panel(
-    title: str, unit: str, *queries: Query, width: int = 12, height: int = 8, help_text: str
-) -> Panel:
+def time_panel(title: str, unit: str, help_text: str, *queries: Query, width: int = 12) -> Panel:
     """Return lines over time; a series whose legend begins with "limit" is dashed.
 
     Lines are steps, for a figure stands until the next run.
@@ -67,10 +61,10 @@ def time_panel(
     panel.legend(legend.placement(common.LegendPlacement.BOTTOM).show_legend(True).calcs(["lastNotNull"]))
     dashed = {"fill": "dash", "dash": [10, 10]}
     panel.override_by_regexp("/^limit/", [dashboard.DynamicConfigValue("custom.lineStyle", dashed)])
-    return Panel(panel, width, height)
+    return Panel(panel, width)
 
 
-def state_panel(title: str, query: Query, states: dict[str, tuple[str, str]], *, help_text: str) -> Panel:
+def state_panel(title: str, help_text: str, query: Query, states: dict[str, tuple[str, str]]) -> Panel:
     """Return a band a series whose values have names and colours: value → (name, colour)."""
     panel = _common(statetimeline.Panel(), title, "none", [query], help_text)
     results = {
@@ -81,14 +75,12 @@ def state_panel(title: str, query: Query, states: dict[str, tuple[str, str]], *,
     return Panel(panel, 12)
 
 
-def table_panel(
-    title: str, unit: str, query: Query, *, hidden: Sequence[str] = (), width: int = 12, help_text: str
-) -> Panel:
+def table_panel(title: str, unit: str, help_text: str, query: Query, *, hidden: Sequence[str] = ()) -> Panel:
     """Return a table of the series there are now, a column a label; ``hidden`` labels are left out.
 
     A label ``url`` is a column of links to what tells more.
     """
-    panel = _common(table.Panel(), title, unit, [query], help_text)
+    panel = _common(table.Panel(), title, unit, [query], help_text, now=True)
     leave_out = dict.fromkeys(("Time", "__name__", "instance", *hidden), True)
     panel.with_transformation(
         dashboard.DataTransformerConfig(id_val="organize", options={"excludeByName": leave_out})
@@ -96,7 +88,7 @@ def table_panel(
     link = {"title": "Open it", "url": "${__value.raw}", "targetBlank": True}
     values = {"links": [link], "displayName": "report"}
     panel.override_by_name("url", [dashboard.DynamicConfigValue(key, value) for key, value in values.items()])
-    return Panel(panel.no_value("none"), width)
+    return Panel(panel.no_value("none"), 12)
 
 
 def text_panel(content: str) -> Panel:
@@ -225,23 +217,16 @@ def product_variable(selector: str) -> Any:
     return label_variable("product", selector, everything_is=".*")
 
 
-def _common(panel: Any, title: str, unit: str, queries: Sequence[Query], help_text: str) -> Any:
+def _common(
+    panel: Any, title: str, unit: str, queries: Sequence[Query], help_text: str, *, now: bool = False
+) -> Any:
     panel.title(title).description(help_text).datasource(SOURCE).unit(unit)
-    return panel.targets([_target(query, chr(ord("A") + number)) for number, query in enumerate(queries)])
-
-
-def _target(query: Query, ref_id: str) -> Any:
-    target = prometheus.Dataquery().expr(query.expression).legend_format(query.legend).ref_id(ref_id)
-    target.datasource(SOURCE)
-    if query.as_table:
-        target.format(PromQueryFormat.TABLE)
-    return target.instant() if query.once else target.range()
-
-
-def _steps(bad_from: float | None) -> Any:
-    steps = [dashboard.Threshold(None, "green")]
-    steps += [] if bad_from is None else [dashboard.Threshold(bad_from, "red")]
-    return builders.ThresholdsConfig().mode(dashboard.ThresholdsMode.ABSOLUTE).steps(steps)
+    targets = []
+    for ref_id, (expression, legend) in zip("ABC", queries, strict=False):
+        target = prometheus.Dataquery().expr(expression).legend_format(legend).ref_id(ref_id)
+        target.datasource(SOURCE)
+        targets.append(target.format(PromQueryFormat.TABLE).instant() if now else target.range())
+    return panel.targets(targets)
 
 
 def _placed(rows: Sequence[Sequence[Panel]]) -> list[Any]:
