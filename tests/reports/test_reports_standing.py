@@ -23,18 +23,9 @@ def told(kind: str = "physical", **info: Any) -> list[str]:
     ("standing", "words"),
     [
         ({"state": "qualified", "judgements": 200, "needed": 200}, ""),
-        (
-            {"state": "advisory", "judgements": 48, "needed": 200},
-            "Advisory: 48 of 200 judgements tell how rack lab",
-        ),
-        (
-            {"state": "advisory", "judgements": None, "needed": 200},
-            "Advisory: no history at hand tells how rack lab",
-        ),
-        (
-            {"state": "not fit", "judgements": 400, "needed": 200},
-            "Not fit: rack lab blocks unchanged firmware",
-        ),
+        ({"state": "advisory", "judgements": 48, "needed": 200}, "Advisory: 48 of 200 "),
+        ({"state": "advisory", "judgements": None, "needed": 200}, "Advisory: no history "),
+        ({"state": "not fit", "judgements": 400, "needed": 200}, "Not fit: rack lab "),
     ],
 )
 def test_a_comparison_says_what_its_racks_check_is_worth(standing: dict[str, Any], words: str) -> None:

@@ -59,16 +59,21 @@ def test_one_mean_on_both_sides_of_a_minute() -> None:
     assert (found.n, found.wrong_unit_count) == (3, 2)
 
 
-def test_the_first_message_is_left_out() -> None:
-    """000000, the cold one, is in neither mean and not among the lost."""
-    assert pooled([logged(5000, 10, 20)]).true_ms == 15
-    assert pooled([logged(None, 10, 20)]).lost_count == 0
-
-
-def test_what_is_lost_does_not_count() -> None:
-    """The mean is that of the survivors; without any there is none."""
-    assert pooled([logged(5, 10, None, None, 30)]) == TheirMean(20, 20, 2, 0, 2)
-    assert pooled([logged(5, None)]) == TheirMean(None, None, 0, 0, 1)
+@pytest.mark.parametrize(
+    ("logs", "wanted"),
+    [
+        ([logged(5000, 10, 20)], TheirMean(15, 15, 2, 0, 0)),
+        ([logged(None, 10, 20)], TheirMean(15, 15, 2, 0, 0)),
+        ([logged(5, 10, None, None, 30)], TheirMean(20, 20, 2, 0, 2)),
+        ([logged(5, None)], TheirMean(None, None, 0, 0, 1)),
+        ([logged(1, 10), logged(1, 40, 40, 40)], TheirMean(32.5, 32.5, 4, 0, 0)),
+    ],
+)
+def test_what_is_in_the_mean(logs: list[tuple[list[Noted], list[Noted]]], wanted: TheirMean) -> None:
+    """000000, the cold one, is in neither mean and not among the lost. The mean is that of the survivors;
+    without any there is none. Of several runs the one with most messages has most of the weight.
+    """
+    assert pooled(logs) == wanted
 
 
 def test_a_duplicate_counts_with_its_first_echo() -> None:
@@ -97,12 +102,6 @@ def test_numbers_turn_over_at_six_digits() -> None:
     sent = [Noted(number, 1000 * number) for number in (999_999, 1_000_000, 1_000_001)]
     received = [Noted(one.number % 1_000_000, one.time_us + 4000) for one in sent]
     assert pooled([(sent, received)]).n == 2
-
-
-def test_runs_are_pooled_by_message() -> None:
-    """One mean over several runs: the run with most messages has most of the weight."""
-    found = pooled([logged(1, 10), logged(1, 40, 40, 40)])
-    assert (found.true_ms, found.n) == (32.5, 4)
 
 
 @given(st.lists(st.integers(1, 59_999), min_size=1, max_size=30))

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from hil.base.errors import ConfigError
-from hil.model import Scalar
 from hil.network.peers.gateway.joining import COLUMNS
 from hil.reports.studies.declaration import SAMPLE_COLUMNS, Comparison, Study
 from hil.reports.studies.loader import load_study, study_files, study_of_suite
@@ -40,6 +39,9 @@ claims:
 """
 
 
+CHECK = "check: tx-exceeds-rx"
+
+
 @pytest.fixture(scope="module")
 def benches() -> dict[str, Thresholds]:
     return load_all(THRESHOLDS_ROOT)
@@ -49,12 +51,6 @@ def read(folder: Path, text: str, benches: dict[str, Thresholds] | None = None) 
     (folder / "reference").mkdir()
     (folder / "reference" / "small.yaml").write_text(text)
     return load_study("small", folder / "reference", benches=benches)
-
-
-def refused(folder: Path, text: str, benches: dict[str, Thresholds] | None = None) -> str:
-    with pytest.raises(ConfigError) as caught:
-        read(folder, text, benches)
-    return str(caught.value)
 
 
 def test_a_row_adds_to_what_its_table_compares_with(tmp_path: Path) -> None:
@@ -67,104 +63,56 @@ def test_a_row_adds_to_what_its_table_compares_with(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("title: A study", "titel: A study", ["small.yaml:3: unknown key 'titel'", "'title'"]),
-        (
-            "published: 1.5",
-            "publshed: 1.5",
-            ["small.yaml:18: ", "did you mean 'published', which is required"],
-        ),
-        ("label: one", "label: one, defct: x", ["small.yaml:18: unknown key 'defct'", "'defect'"]),
-        ("unit: Mbit/s", "unit: Mbit", ["small.yaml:14: unknown unit 'Mbit'"]),
-        ("n: 3\n", "n: 3\n    lost: burnt\n", ["small.yaml:16: a lost table has no rows"]),
-        ("check: tx-exceeds-rx", "test: {of: rate}", ["small.yaml:20: ", "did you mean 'rates'"]),
-        ("check: tx-exceeds-rx", "test: {of: rates, statistic: mean}", ["one of rises, falls, equal, above"]),
-        (
-            "check: tx-exceeds-rx",
-            "test: {of: rates, statistic: mean, rises: 0, over: [role]}",
-            ["small.yaml:20: ", "'over' goes with 'at'"],
-        ),
-        (
-            "check: tx-exceeds-rx",
-            "test: {of: rates, statistic: mean, below: 0, at_most: 1}",
-            ["small.yaml:20: unknown key 'at_most'"],
-        ),
-        ("check: tx-exceeds-rx", "check: by-fact", ["small.yaml:20: ", "needs a 'remark'"]),
-        ("role: client}", "role: client}, samples: {phase: 1}", ["small.yaml:18: ", "Known columns: none"]),
-        ("study: small", "study: smaller", ["small.yaml:2: study 'smaller' must have the file's name"]),
-        ("{quick: 1, full: 3}", "{quick: 0, full: 3}", ["small.yaml:10: ", "from 1 to 100"]),
-        (
-            "published: 1.5",
-            "published: 1.5, corrected: {why: wrong}",
-            ["small.yaml:18: 'corrected' has neither a 'value' nor a 'formula'"],
-        ),
+        ("title: A study", "titel: A study", "3: .*'titel'.*'title'"),
+        ("published: 1.5", "publshed: 1.5", "18: .*'published', which is required"),
+        ("label: one", "label: one, defct: x", "18: .*'defct'.*'defect'"),
+        ("unit: Mbit/s", "unit: Mbit", "14: unknown unit 'Mbit'"),
+        ("n: 3\n", "n: 3\n    lost: burnt\n", "16: a lost table"),
+        (CHECK, "test: {of: rate}", "20: .*'rates'"),
+        (CHECK, "test: {of: rates, statistic: mean}", "20: .*rises, falls, equal, above"),
+        (CHECK, "test: {of: rates, statistic: mean, rises: 0, over: [role]}", "20: .*'over'.*'at'"),
+        (CHECK, "test: {of: rates, statistic: mean, below: 0, at_most: 1}", "20: .*'at_most'"),
+        (CHECK, "check: by-fact", "20: .*'remark'"),
+        ("role: client}", "role: client}, samples: {phase: 1}", "18: .*Known columns: none"),
+        ("study: small", "study: smaller", "2: study 'smaller' "),
+        ("{quick: 1, full: 3}", "{quick: 0, full: 3}", "10: .*from 1 to 100"),
+        ("published: 1.5", "published: 1.5, corrected: {why: wrong}", "18: .*'value'.*'formula'"),
     ],
 )
 def test_a_mistake_names_file_line_and_the_nearest_key(
-    tmp_path: Path, old: str, new: str, words: list[str]
+    tmp_path: Path, old: str, new: str, words: str
 ) -> None:
     """Nothing that nobody asked for is read over."""
     assert old in SMALL
-    said = refused(tmp_path, SMALL.replace(old, new))
-    for word in words:
-        assert word in said
+    with pytest.raises(ConfigError, match=f"small.yaml:{words}"):
+        read(tmp_path, SMALL.replace(old, new))
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "word"),
+    ("old", "new", "words"),
     [
-        (
-            "role: client",
-            "rolle: client",
-            "small.yaml:18: the bench 'throughput' has no parameter 'rolle'; did",
-        ),
-        (
-            "bench: throughput",
-            "bench: troughput",
-            "small.yaml:16: there is no bench 'troughput'; did you mean",
-        ),
-        (
-            "full: esp32-tcpip}",
-            "full: esp32-tcpi}",
-            "small.yaml:9: no thresholds file has a suite 'esp32-tcpi'; did",
-        ),
+        ("role: client", "rolle: client", "18: .*'throughput' has no parameter 'rolle'; did"),
+        ("bench: throughput", "bench: troughput", "16: .*'troughput'; did you mean"),
+        ("full: esp32-tcpip}", "full: esp32-tcpi}", "9: .*'esp32-tcpi'; did"),
     ],
 )
 def test_what_compares_must_exist(
-    tmp_path: Path, benches: dict[str, Thresholds], old: str, new: str, word: str
+    tmp_path: Path, benches: dict[str, Thresholds], old: str, new: str, words: str
 ) -> None:
     """A parameter, bench or suite that there is not would select nothing and look like a gap of the run."""
     text = SMALL.replace("small-quick", "esp32-tcpip-quick").replace("full: small}", "full: esp32-tcpip}")
     assert old in text
-    assert word in refused(tmp_path, text.replace(old, new), benches)
+    with pytest.raises(ConfigError, match=f"small.yaml:{words}"):
+        read(tmp_path, text.replace(old, new), benches)
 
 
 @pytest.mark.parametrize(
     ("study", "old", "new", "words"),
     [
-        (
-            "mqtt-http-rtt",
-            "samples: {profile: 0}",
-            "samples: {profil: 0}",
-            "'profil'; did you mean 'profile",
-        ),
-        (
-            "rtos-mqtt",
-            "    remark: lwIP tells neither where a buffer lies nor how long a segment was queued\n",
-            "",
-            "a claim that nothing here can decide needs a 'remark' that says why",
-        ),
-        (
-            "rtos-mqtt",
-            "falls: 0.1\n    kind: recommendation\n",
-            "falls: 0.1\n    kind: recomendation\n",
-            "'recomendation'; did you mean 'recommendation'",
-        ),
-        (
-            "rtos-mqtt",
-            "claims: [use-nodelay]",
-            "claims: [nodelay]",
-            r"rtos-mqtt.yaml:\d+: there is no claim 'nodelay'; did you mean 'use-nodelay'",
-        ),
+        ("mqtt-http-rtt", "samples: {profile: 0}", "samples: {profil: 0}", "'profil'; .*'profile"),
+        ("rtos-mqtt", "    remark: lwIP tells neither", "    # ", "'remark'"),
+        ("rtos-mqtt", "falls: 0.1\n    kind: recomm", "falls: 0.1\n    kind: recom", "'recommendation'"),
+        ("rtos-mqtt", "claims: [use-nodelay]", "claims: [nodelay]", "'nodelay'; .*'use-nodelay'"),
     ],
 )
 def test_what_the_studys_code_needs_is_asked_for(
@@ -174,13 +122,13 @@ def test_what_the_studys_code_needs_is_asked_for(
     text = study_files()[study].read_text()
     assert text.count(old) == 1
     (tmp_path / f"{study}.yaml").write_text(text.replace(old, new))
-    with pytest.raises(ConfigError, match=words):
+    with pytest.raises(ConfigError, match=rf"{study}\.yaml:\d+: .*{words}"):
         load_study(study, tmp_path)
 
 
 def test_a_missing_table_is_named() -> None:
     """The study's code asks for a table by its id."""
-    with pytest.raises(ConfigError, match="the study 'mqtt-http-rtt' has no table 'phase'; did you mean"):
+    with pytest.raises(ConfigError, match="'mqtt-http-rtt' has no table 'phase'"):
         load_study("mqtt-http-rtt").table("phase")
 
 
@@ -215,15 +163,11 @@ def test_every_published_row_has_a_case_in_each_suite(benches: dict[str, Thresho
                 for row in table.rows:
                     assert row.ours is not None
                     cases = benches[row.ours.bench].suites[suite]
-                    assert any(fits(case.parameters, row.ours) for case in cases), (
-                        suite,
-                        table.id,
-                        row.label,
-                    )
-
-
-def fits(parameters: dict[str, Scalar], wanted: Comparison) -> bool:
-    return all(str(parameters[key]) in map(str, values) for key, values in wanted.case.items())
+                    wanted = {key: set(map(str, values)) for key, values in row.ours.case.items()}
+                    assert any(
+                        all(str(case.parameters[key]) in values for key, values in wanted.items())
+                        for case in cases
+                    ), (suite, table.id, row.label)
 
 
 def test_what_is_published_is_written_down_as_it_was() -> None:

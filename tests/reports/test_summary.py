@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from hil.gate.words.banner import banner_of
-from hil.model import Entry, Fault, NotRun, RunRecord
+from hil.model import Entry, Fault, NotRun, RunRecord, Verdict
 from hil.reports.kinds import VIRTUAL_REMARK
 from hil.reports.rebuild import write_run
 from hil.reports.rows import LEGEND
@@ -39,14 +39,20 @@ RUN_PATH = f"out/{RUN_ID}"
 INFO = run_info(user="ada", host="bench", git={"commit": "0123456789abcdef", "dirty": True})
 
 
+def screen(
+    verdict: Verdict, entries: Sequence[Entry] = (), *, run_path: str = RUN_PATH, verbose: bool = False
+) -> str:
+    console = Console(width=80, height=24, record=True, force_terminal=True, file=io.StringIO())
+    records = [entry for entry in entries if isinstance(entry, RunRecord)]
+    render_screen(INFO, verdict, records, run_path=run_path, console=console, verbose=verbose)
+    return console.export_text()
+
+
 def terminal(
     entries: Sequence[Entry], thresholds: Thresholds | None = None, *, verbose: bool = False
 ) -> list[str]:
-    console = Console(width=80, height=24, record=True, force_terminal=True, file=io.StringIO())
     verdict = judge(entries, {"publish": thresholds or publish_thresholds()})
-    records = [entry for entry in entries if isinstance(entry, RunRecord)]
-    render_screen(INFO, verdict, records, run_path=RUN_PATH, console=console, verbose=verbose)
-    return console.export_text().splitlines()
+    return screen(verdict, entries, verbose=verbose).splitlines()
 
 
 def markdown(entries: Sequence[Entry], thresholds: Thresholds | None = None) -> str:
@@ -70,15 +76,6 @@ def everything_wrong() -> list[Entry]:
     return [*slow, *faults, *left_out]
 
 
-@pytest.mark.parametrize("entries", [quick_run(), everything_wrong(), [], everything_wrong()[-5:]])
-def test_the_terminal_summary_fits_80_by_24(entries: list[Entry]) -> None:
-    """Four boards, whatever happened: one screen, and where to read on."""
-    lines = terminal(entries)
-    assert len(lines) < 24
-    assert max(len(line) for line in lines) <= 80
-    assert f"Figures  hil gate {RUN_PATH} --verbose" in lines
-
-
 @pytest.mark.parametrize(
     ("entries", "sign"),
     [
@@ -89,12 +86,21 @@ def test_the_terminal_summary_fits_80_by_24(entries: list[Entry]) -> None:
         ([], "?"),
         ([publish_record(rows=20)], "?"),
         (everything_wrong(), "✗"),
+        (everything_wrong()[-5:], "?"),
     ],
 )
-def test_the_verdict_comes_last(entries: list[Entry], sign: str) -> None:
-    """The terminal ends with the banner's one line, where a person looks when a command has ended."""
+def test_the_terminal_summary_fits_80_by_24_and_ends_with_the_verdict(
+    entries: list[Entry], sign: str
+) -> None:
+    """Four boards, whatever happened: one screen, where to read on, and at its end, where a person looks
+    when a command has ended, the banner's one line.
+    """
+    lines = terminal(entries)
+    assert len(lines) < 24
+    assert max(len(line) for line in lines) <= 80
+    assert f"Figures  hil gate {RUN_PATH} --verbose" in lines
     said = banner_of(judge(entries, {"publish": publish_thresholds()})).text
-    assert " ".join(" ".join(terminal(entries)).split()).endswith(f"─ {sign} {' '.join(said.split())}")
+    assert " ".join(" ".join(lines).split()).endswith(f"─ {sign} {' '.join(said.split())}")
 
 
 def test_the_figures_that_matter_are_few() -> None:
@@ -141,12 +147,10 @@ def test_a_metric_that_does_not_name_its_bench_is_shown_with_it() -> None:
     two = [replace(other, case_id=f"{bench}/n=1", case_label="n=1") for bench in ("memory", "hartstone")]
     verdict = replace(verdict, series=[limited, *two])
     text = as_read(render_markdown(INFO, verdict, [], run_path=RUN_PATH))
-    console = Console(width=80, height=24, record=True, force_terminal=True, file=io.StringIO())
-    render_screen(INFO, verdict, [], run_path=RUN_PATH, console=console, verbose=True)
-    screen = console.export_text()
+    shown = screen(verdict, verbose=True)
     for name in ("publish latency p95", "memory score p95", "hartstone score p95"):
         assert f"| ✓ | {name} | virtual-1 (virtual) | ≤ 25 ms |" in text
-        assert re.search(rf"^✓ {name} ", screen, re.MULTILINE)
+        assert re.search(rf"^✓ {name} ", shown, re.MULTILINE)
     assert "| hartstone/n=1 | score_p95_us |" in text
 
 
@@ -234,10 +238,9 @@ def test_of_many_boards_a_broken_one_is_shown_before_a_merely_worse_one() -> Non
         replace(item, value=900_000.0, note="marginal") if item.board == "board-2" else item
         for item in verdict.series
     )
-    console = Console(width=80, record=True, file=io.StringIO())
-    wider = replace(verdict, series=series)
-    render_screen(INFO, wider, entries, run_path=RUN_PATH, console=console, verbose=True)
-    assert re.search(r"\n✗ publish latency p95 +board-5 ", console.export_text())
+    assert re.search(
+        r"\n✗ publish latency p95 +board-5 ", screen(replace(verdict, series=series), entries, verbose=True)
+    )
 
 
 def test_the_summary_can_be_written_again_from_disk(tmp_path: Path) -> None:
@@ -246,11 +249,10 @@ def test_the_summary_can_be_written_again_from_disk(tmp_path: Path) -> None:
     entries = everything_wrong()
     for entry in entries:
         directory.append(entry)
-    verdict = judge(entries, {"publish": publish_thresholds()})
-    directory.write_verdict(verdict)
-    records = [entry for entry in entries if isinstance(entry, RunRecord)]
-    expected = render_markdown(INFO, verdict, records, run_path=str(directory.path))
-    write_run(read_judged_run(directory.path))
+    directory.write_verdict(judge(entries, {"publish": publish_thresholds()}))
+    run = read_judged_run(directory.path)
+    expected = render_markdown(INFO, run.verdict, run.records, run_path=str(directory.path))
+    write_run(run)
     assert directory.summary_path.read_text() == expected
 
 
@@ -286,7 +288,5 @@ def test_foreign_words_are_only_words_in_the_summary() -> None:
 def test_the_command_that_judges_again_can_be_pasted() -> None:
     """A folder with a blank is quoted, on the screen and in the summary."""
     verdict = judge([publish_record()], {"publish": publish_thresholds()})
-    console = Console(width=80, record=True, file=io.StringIO())
-    render_screen(INFO, verdict, [], run_path="my out/r 1", console=console)
-    assert "hil gate 'my out/r 1'" in console.export_text()
+    assert "hil gate 'my out/r 1'" in screen(verdict, run_path="my out/r 1")
     assert "`hil gate 'my out/r 1'`" in render_markdown(INFO, verdict, [], run_path="my out/r 1")
