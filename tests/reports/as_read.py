@@ -4,12 +4,19 @@
 from __future__ import annotations
 
 import html
+import re
 from html.parser import HTMLParser
 
 
 def as_read(page: str) -> str:
     """Return a page without entities, the marks of code spans and blanks at which no line ends."""
     return html.unescape(page).replace("`", "").replace("\u00a0", " ")
+
+
+def words(markup: str) -> str:
+    """Return what an HTML page says, its style sheet and tags left out, its blanks alike."""
+    text = re.sub(r"<style>.*?</style>|<[^>]*>", " ", markup, flags=re.DOTALL)
+    return re.sub(r"\s+", " ", text).replace(" ,", ",").strip()
 
 
 class Seen(HTMLParser):

@@ -86,14 +86,12 @@ def delivery_record(
     return _record("delivery", parameters, columns, told, boot_index=boot_index)
 
 
-def reconnect_record(
-    cause: str, recovered_ms: Sequence[float | None], *, noticed_ms: float = 40.0, **overrides: Scalar
-) -> RunRecord:
+def reconnect_record(cause: str, recovered_ms: Sequence[float | None], **overrides: Scalar) -> RunRecord:
     """Return outages of one cause; None never recovered in time."""
     outage_us = 3_000_000
     columns = {
         "gap_us": [outage_us + round(1000 * (ms or 0.0)) for ms in recovered_ms],
-        "detected_us": [round(1000 * noticed_ms)] * len(recovered_ms),
+        "detected_us": [40_000] * len(recovered_ms),
         "outcome": [int(ms is None) for ms in recovered_ms],
         "outage_us": [outage_us] * len(recovered_ms),
     }

@@ -118,9 +118,4 @@ def _captured(publishes: int) -> dict[str, Scalar]:
 
 
 def _stream() -> dict[str, Scalar]:
-    return {
-        "gaps_over_1s_count": 0,
-        "gap_longest_us": 21_000,
-        "interarrival_cv": 0.05,
-        "recovery_us": None,
-    }
+    return {"gaps_over_1s_count": 0, "gap_longest_us": 21_000, "interarrival_cv": 0.05, "recovery_us": None}

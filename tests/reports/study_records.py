@@ -27,7 +27,6 @@ def throughput_record(
     board: str = "v1",
     boot_index: int = 0,
     kind: Kind = "virtual",
-    started_utc: str = "2026-11-21T10:15:00Z",
     **overrides: Scalar,
 ) -> RunRecord:
     """Return a record with these rates of the steady intervals; ``start_mbps`` are the warm-up's.
@@ -62,7 +61,6 @@ def throughput_record(
         board=board,
         boot_index=boot_index,
         kind=kind,
-        started_utc=started_utc,
     )
 
 
@@ -73,10 +71,7 @@ def gateway_record(
     profiles: Sequence[int] = (0,),
     parts: Mapping[str, int] | None = None,
     first: Mapping[str, int] | None = None,
-    board: str = "v1",
     boot_index: int = 0,
-    kind: Kind = "virtual",
-    started_utc: str = "2026-11-21T10:15:00Z",
     **overrides: Scalar,
 ) -> RunRecord:
     """Return a record with these round trips by phase, for each of the profiles.
@@ -105,10 +100,7 @@ def gateway_record(
         columns,
         {"peer": {}, "device": {}},
         run_id=RUN_ID,
-        board=board,
         boot_index=boot_index,
-        kind=kind,
-        started_utc=started_utc,
     )
 
 
@@ -121,7 +113,6 @@ def switch_record(
     took_us: Sequence[float],
     *,
     placement: str = "same",
-    give_us: float = 4.5,
     behind_us: float = BEHIND_US,
     outcomes: Mapping[int, int] | None = None,
     boot_index: int = 0,
@@ -142,7 +133,7 @@ def switch_record(
             "raw_cycles": raw,
             "corrected_ns": corrected,
             "common_us": common,
-            "give_ns": (round(give_us * 1000),) * len(took_us),
+            "give_ns": (4500,) * len(took_us),
             **dict(zip(("start_core", "end_core", "host_late_us", "outcome"), rest, strict=True)),
         },
         {"device": _calibrated(behind_us)},
@@ -190,10 +181,7 @@ def _calibrated(behind_us: float) -> dict[str, Scalar]:
 
 
 def _clock_columns(
-    took_us: Sequence[float],
-    ways: Sequence[tuple[int, int]],
-    behind_us: float,
-    outcomes: Mapping[int, int],
+    took_us: Sequence[float], ways: Sequence[tuple[int, int]], behind_us: float, outcomes: Mapping[int, int]
 ) -> dict[str, tuple[int, ...]]:
     """Return what three clocks show of these stretches; core 1's counter is behind core 0's."""
     offset = -round(behind_us * MHZ)

@@ -100,9 +100,7 @@ def test_an_open_change_of_the_nights_is_said_alike_everywhere(tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_a_night_measured_without_its_history_learns_of_it_when_it_is_reported(
-    tmp_path: Path,
-) -> None:
+def test_a_night_measured_without_its_history_learns_of_it_when_it_is_reported(tmp_path: Path) -> None:
     """In CI the machine that measures has no history: the report's first page, run.json and summary agree."""
     info: dict[str, object] = {"rack": "lab", "trigger": "nightly", "started_utc": "2026-02-10T01:00:00Z"}
     own = RunDirectory.open(judged(tmp_path, quiet_entries(), info=info))

@@ -8,15 +8,11 @@ from hil.reports.kinds import EMULATED_REMARK, VIRTUAL_REMARK, kind_remark, mark
 
 
 def test_every_kind_but_silicon_has_its_remark() -> None:
-    """What it is worth is said once for each kind."""
+    """What it is worth is said once for each kind; the words stand where a form says, nothing for silicon."""
     assert kind_remark(["physical"]) == ""
     assert kind_remark(["virtual", "physical", "virtual"]) == VIRTUAL_REMARK
     assert kind_remark(["virtual", "emulated"]) == f"{EMULATED_REMARK} {VIRTUAL_REMARK}"
     assert unreal(KINDS) == UNREAL
-
-
-def test_the_words_of_the_kinds_stand_where_a_form_says() -> None:
-    """Nothing does for silicon."""
     assert mark(["emulated"], " ({})") == " (emulated)"
     assert mark(["virtual", "emulated"], ", {}") == ", emulated, virtual"
     assert mark(["physical"], " ({})") == ""

@@ -77,8 +77,10 @@ def test_the_group_is_the_racks_alone() -> None:
     assert (group.job, group.key) == ("hil_rack", {"rack": "lab"})
 
 
-def test_figures_of_the_rack() -> None:
-    """Runs, faults by owner and ratios, each with the window and the rack's kind."""
+def test_figures_of_the_rack_and_its_boards() -> None:
+    """Runs, faults by owner and ratios, each with the window and the kind; times in seconds, shares from 0
+    to 1. What is true now has no window; of no run there is no ratio, rather than a zero like praise.
+    """
     found = samples(RACK)
     window = {"days": "30", "kind": "physical"}
     assert found["hil_rack_runs"] == [(window, 20)]
@@ -86,23 +88,12 @@ def test_figures_of_the_rack() -> None:
     assert faults == {"configuration": 0, "firmware": 1, "rig": 4}
     assert found["hil_rack_failed_ratio"] == [(window, 0.2)]
     assert found["hil_rack_recovery_seconds"] == [(window, 5400)]
-
-
-def test_figures_of_a_board() -> None:
-    """Times in seconds, shares from 0 to 1; what is true now has no window."""
-    found = samples(RACK)
     place = {"board": "e1", "kind": "physical", "target": "esp32"}
     window = {**place, "days": "30"}
     assert found["hil_rack_board_failed_ratio"] == [(window, 0.15)]
     assert found["hil_rack_board_recovery_seconds"] == [(window, 5400)]
     assert found["hil_rack_board_quarantined"] == [(place, 0), ({**place, "board": "e2"}, 1)]
     assert found["hil_rack_board_seen_timestamp_seconds"] == [(place, 1795212777)]
-
-
-def test_what_nothing_is_known_of_is_absent() -> None:
-    """No run: no ratio and no time, rather than a zero that looks like praise."""
-    found = samples(RACK)
-    assert {labels["board"] for labels, _ in found["hil_rack_board_failed_ratio"]} == {"e1"}
 
 
 def test_every_virtual_figure_says_so() -> None:

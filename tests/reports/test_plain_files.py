@@ -27,12 +27,7 @@ from tests.gate.compare_records import thresholds
 from tests.make_records import RUN_ID, publish_record
 from tests.reports.allure_runs import COMMIT, case_id, eventful_entries, judged
 
-NOISE = {
-    "simulated": True,
-    "profile": "typical",
-    "seed": 7,
-    "description": "profile typical (simulated)",
-}
+NOISE = {"simulated": True, "profile": "typical", "seed": 7, "description": "profile typical (simulated)"}
 
 
 def lines_of(run: Path, name: str) -> list[dict[str, str]]:

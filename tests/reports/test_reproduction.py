@@ -18,14 +18,7 @@ from hil.model import Entry, Fault, NotRun, RunRecord
 from hil.reports.studies.build import documents_of
 from hil.reports.studies.document import Document, number
 from hil.reports.studies.esp32_tcpip.rates import is_plain, throughput_of
-from hil.reports.studies.estimate import (
-    ALPHA,
-    estimate,
-    mean_of_runs,
-    mean_whole_ms,
-    median,
-    samples_needed,
-)
+from hil.reports.studies.estimate import ALPHA, estimate, mean_of_runs, mean_whole_ms, median, samples_needed
 from hil.reports.studies.loader import load_study
 from tests.reports.study_pages import cells, claim, data, table
 from tests.reports.study_records import RUN_ID, gateway_record, throughput_record

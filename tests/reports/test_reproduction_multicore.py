@@ -224,11 +224,7 @@ def test_a_task_that_never_moved_says_nothing_of_moving() -> None:
 
 @pytest.mark.parametrize(
     ("took_us", "verdict"),
-    [
-        ([12.0] * 400, "supported"),
-        ([12.0] * 350 + [14.0] * 50, "contradicted"),
-        ([12.0] * 60, "undecided"),
-    ],
+    [([12.0] * 400, "supported"), ([12.0] * 350 + [14.0] * 50, "contradicted"), ([12.0] * 60, "undecided")],
 )
 def test_whether_all_values_are_equal_takes_enough_of_them(took_us: Sequence[float], verdict: str) -> None:
     """Sixty equal ones do not show that 99 of 100 are."""

@@ -10,13 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hil.reports.studies.mqtt_qos.echoes import (
-    Echoes,
-    Noted,
-    TheirMean,
-    difftime_number,
-    pooled,
-)
+from hil.reports.studies.mqtt_qos.echoes import Echoes, Noted, TheirMean, difftime_number, pooled
 from hil.reports.studies.mqtt_qos.impaired import collapses
 from tests.reports.qos_records import echo_record
 

@@ -124,11 +124,7 @@ CASES: Mapping[str, tuple[Callable[[], Records], ...]] = {
     ),
     "use-access-point": (lambda: gaps(30, 0), lambda: gaps(0, 30), lambda: gaps(2, 1)),
     "use-esp-timer": (lambda: over(FAST), lambda: over(SLOW), lambda: over([100, 18_000, 9_000])),
-    "use-nodelay": (
-        lambda: bursts([10, 11, 10]),
-        lambda: bursts([40, 40, 40]),
-        lambda: bursts([40, 5, 39]),
-    ),
+    "use-nodelay": (lambda: bursts([10, 11, 10]), lambda: bursts([40, 40, 40]), lambda: bursts([40, 5, 39])),
     "log-results": (
         lambda: lost(1, 10),
         lambda: lost(3, 10),

@@ -26,6 +26,7 @@ from hil.reports.site.runs import shown
 from hil.store import read_judged_run
 from tests.lab import descendants, wait_for
 from tests.make_records import publish_record
+from tests.reports.as_read import words
 from tests.reports.site_runs import CASES, healthy, store_run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,8 +51,7 @@ def hil(capsys: Captured, *arguments: str | Path) -> tuple[int, str, str]:
 
 def landing(out: Path) -> str:
     """Return the words of the first page."""
-    page = (out / "report" / "index.html").read_text(encoding="utf-8")
-    return re.sub(r"\s+", " ", re.sub(r"<style>.*?</style>|<[^>]*>", " ", page, flags=re.DOTALL))
+    return words((out / "report" / "index.html").read_text(encoding="utf-8"))
 
 
 def test_the_generator_is_pinned_and_names_no_registry() -> None:
@@ -98,8 +98,8 @@ def test_a_pull_request_leaves_the_history_as_it_is(tmp_path: Path, capsys: Capt
     keep_run(read_judged_run(nightly), history)
     before = {path: path.read_bytes() for path in history.glob("*/*")}
     store_run(tmp_path, NAME, healthy(), trigger="pr", commit="b" * 40, ci=CI)
-    words = ["--out", tmp_path / "elsewhere", "--history", history, "--no-append", tmp_path / NAME]
-    code, _, error = hil(capsys, "build", *words)
+    arguments = ["--out", tmp_path / "elsewhere", "--history", history, "--no-append", tmp_path / NAME]
+    code, _, error = hil(capsys, "build", *arguments)
     assert code == 0, error
     assert {path: path.read_bytes() for path in history.glob("*/*")} == before
     trend = json.loads((tmp_path / "elsewhere/report/trend/trend.json").read_text())
@@ -115,9 +115,9 @@ def test_runs_of_several_racks_become_one_report(tmp_path: Path) -> None:
     store_run(tmp_path, names[0], healthy())
     store_run(tmp_path, names[1], healthy(31.0))
     build_site(tmp_path, [read_judged_run(tmp_path / name) for name in names])
-    words = landing(tmp_path)
-    assert words.index("REGRESSED") < words.index("1 more run on")
-    assert "8 tests" in words
+    said = landing(tmp_path)
+    assert said.index("REGRESSED") < said.index("1 more run on")
+    assert "8 tests" in said
     assert len((tmp_path / "history" / "allure.jsonl").read_text().splitlines()) == 1
     assert {path.name for path in (tmp_path / "report" / "runs").iterdir()} == set(names)
 
@@ -132,7 +132,7 @@ def test_the_first_page_says_the_verdict_and_what_led_to_it(tmp_path: Path) -> N
     ]
     store_run(tmp_path, NAME, entries, commit="abcdef0" + "0" * 33, ci=CI)
     build_site(tmp_path, [read_judged_run(tmp_path / NAME)])
-    words = landing(tmp_path)
+    said = landing(tmp_path)
     for part in (
         "rack virtual · quick · commit fffffff · virtual figures",
         "REGRESSED 1 of 3 ",
@@ -144,7 +144,7 @@ def test_the_first_page_says_the_verdict_and_what_led_to_it(tmp_path: Path) -> N
         "1 case on v2: the board was lost",
         "summary.md · verdicts.json · records.jsonl · run.json · workflow run",
     ):
-        assert part in words
+        assert part in said
     raw = tmp_path / "report" / "runs" / NAME
     assert (raw / "records.jsonl").read_bytes() == (tmp_path / NAME / "records.jsonl").read_bytes()
 
@@ -257,14 +257,14 @@ def test_a_defect_of_the_reports_is_not_the_firmwares(
     assert re.fullmatch(r"hil: .* internal error, TypeError.*\n", error)
 
 
-def assert_not_built(out: Path, run: Path, kind: type[HilError], *words: str) -> None:
+def assert_not_built(out: Path, run: Path, kind: type[HilError], *expected: str) -> None:
     """The error has these words, and the report that was there before is untouched."""
     report = out / "report" / "index.html"
     report.parent.mkdir(exist_ok=True)
     report.write_text("the report of yesterday")
     with pytest.raises(kind) as caught:
         build_site(out, [read_judged_run(run)])
-    for word in words:
+    for word in expected:
         assert word in str(caught.value)
     assert report.read_text() == "the report of yesterday"
     assert not list(out.glob(".report-*"))
@@ -284,7 +284,7 @@ def test_without_a_generator_nothing_is_built(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("program", "words"),
+    ("program", "expected"),
     [
         ("console.log('one'); console.error('no luck'); process.exit(7)", ["ended with 7", "one / no luck"]),
         (
@@ -298,7 +298,7 @@ def test_without_a_generator_nothing_is_built(
     ids=["status", "full disk", "page left out", "hangs", "environment"],
 )
 def test_a_generator_that_fails_is_quoted(
-    tmp_path: Path, run: Path, monkeypatch: pytest.MonkeyPatch, program: str, words: list[str]
+    tmp_path: Path, run: Path, monkeypatch: pytest.MonkeyPatch, program: str, expected: list[str]
 ) -> None:
     """Its status and the last lines of what it said; for a full disk what to do, not where Node was. Where a
     plugin fails Allure says no more than a line and exits with 0. None is waited for for ever, and none sees
@@ -310,7 +310,7 @@ def test_a_generator_that_fails_is_quoted(
     generator.ALLURE.write_text(program)
     if "setInterval" in program:
         monkeypatch.setattr(generator, "DEADLINE_S", 1.0)
-    assert_not_built(tmp_path, run, RigError, *words)
+    assert_not_built(tmp_path, run, RigError, *expected)
 
 
 @pytest.mark.slow

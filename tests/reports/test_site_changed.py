@@ -18,6 +18,7 @@ from hil.reports.site.landing import render_landing
 from hil.reports.site.runs import shown
 from hil.store import read_judged_run
 from tests.make_records import publish_record
+from tests.reports.as_read import words
 from tests.reports.browser import visit
 from tests.reports.site_runs import store_run
 
@@ -54,10 +55,6 @@ def event(**changes: Any) -> Mapping[str, Any]:
 def changed(events: Sequence[Mapping[str, Any]], **options: Any) -> str:
     """Return the part of a trend that draws none of the events' series."""
     return changed_in({"events": events, "series": []}, **options)
-
-
-def words(markup: str) -> str:
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", markup)).strip()
 
 
 def test_an_event_says_who_what_when_and_where() -> None:

@@ -20,6 +20,7 @@ from hil.reports.site.runs import shown, title_of
 from hil.reports.studies.build import files_of
 from hil.store import Reported, RunDirectory, read_judged_run
 from tests.make_records import publish_record, publish_thresholds
+from tests.reports.as_read import words
 from tests.reports.outcome_runs import OUTCOMES, leave
 from tests.reports.site_runs import CASES, store_run
 
@@ -31,11 +32,6 @@ MARGINAL = ("virtual-1", "virtual-8")  # by their seeds both exceed their limit,
 
 def page(out: Path, entries: Iterable[Entry], **info: Any) -> str:
     return render_landing([shown(read_judged_run(store_run(out, NAME, entries, **info)))], past=1, raw=())
-
-
-def words(markup: str) -> str:
-    text = re.sub(r"<style>.*?</style>|<[^>]*>", " ", markup, flags=re.DOTALL)
-    return re.sub(r"\s+", " ", text).replace(" ,", ",")
 
 
 def case_id(**overrides: str | int) -> str:
@@ -145,7 +141,7 @@ def test_a_broken_case_and_a_faulted_one_lead_to_their_test(tmp_path: Path) -> N
     said = page(tmp_path, [slow, *vanished(), Fault("", "rig", 3, "no air", "")], boards=BOARDS)
     open_ = re.sub(r"<details.*?</details>", "", said, flags=re.DOTALL)
     linked = re.findall(r'<a href="(tests/index\.html#[0-9a-f]{32})">(.*?)</a>', open_)
-    assert {words(text).strip().partition(" publish/transport=tls")[0] for _, text in linked} == {
+    assert {words(text).partition(" publish/transport=tls")[0] for _, text in linked} == {
         *("rig on v2: silent", "publish latency p95", "publish latency tail5")
     }
     assert ">rig</b>: no air</li>" in said

@@ -37,12 +37,7 @@ def lent(tmp_path: Path, earlier: Mapping[str, Any], now: Mapping[str, Any]) -> 
 
 @pytest.mark.parametrize(
     ("changes", "count"),
-    [
-        ({}, 1),
-        ({"profile": "hotspot"}, 0),
-        ({"rack": "lab", "profile": ""}, 1),
-        ({"trigger": "nightly"}, 0),
-    ],
+    [({}, 1), ({"profile": "hotspot"}, 0), ({"rack": "lab", "profile": ""}, 1), ({"trigger": "nightly"}, 0)],
 )
 def test_a_test_is_not_compared_over_another_air(tmp_path: Path, changes: dict[str, str], count: int) -> None:
     """Its past holds reports of the same purpose, over the same air where the rack is the same."""

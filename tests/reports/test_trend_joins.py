@@ -4,12 +4,10 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime
 import itertools
 import math
 from pathlib import Path
 
-import numpy as np
 import pytest
 from msgspec.structs import replace as replace_info
 
@@ -25,7 +23,7 @@ from hil.reports.trend.happenings import changes_beside
 from hil.reports.trend.points import ranks
 from hil.reports.trend.runs import runs_of
 from tests.make_records import run_info
-from tests.reports.trend_rig import CASE, LATEST, METRIC, Boots, figure, history_of, line, only, trend
+from tests.reports.trend_rig import CASE, LATEST, METRIC, Boots, figure, history_of, line, nights, only, trend
 
 FIRST, SECOND = "20260227T010000Z-nightly-0001", "20260228T010000Z-nightly-0001"
 WHO = ("-c", "user.name=A. Author", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
@@ -228,35 +226,10 @@ def test_the_same_input_gives_the_same_data() -> None:
     assert found[0] == found[1]
 
 
-def _night(number: int) -> str:
-    day = datetime.date(2026, 1, 1) + datetime.timedelta(days=number)
-    return f"{day:%Y%m%d}T010000Z-nightly-0001"
-
-
-def _nights(count: int, step_at: int, factor: float) -> list[Boots]:
-    """Return nights with a commit each; from ``step_at`` on only the candidate is slower."""
-    chance = np.random.default_rng(7)
-    found = []
-    for number in range(count):
-        slow = factor if number >= step_at else 1.0
-        boots = 7000 * np.exp(chance.normal(0, 0.01, 12))
-        commit = f"{number:040x}"
-        found.append(
-            Boots(
-                _night(number),
-                (boots[:6] * slow).tolist(),
-                boots[6:].tolist(),
-                image=f"{number:064x}",
-                commit=commit,
-            )
-        )
-    return found
-
-
 def test_a_step_of_the_firmware_is_an_event_on_its_series() -> None:
     """The event names its run and series, the change its place between two levels, and the levels differ by
     as much as was planted."""
-    data = trend(line(LATEST), history=history_of(*_nights(40, 25, 1.2)))
+    data = trend(line(LATEST), history=history_of(*nights(40, 25, 1.2)))
     series = only(data)
     (event,) = data["events"]
     (change,) = series["changes"]
@@ -274,32 +247,23 @@ def test_a_step_of_the_firmware_is_an_event_on_its_series() -> None:
 
 def test_an_event_names_its_commit_as_people_know_it() -> None:
     """Title and author are those that a run of the commit noted; the diff is on the server that it ran on."""
-    nights = _nights(40, 25, 1.2)
+    past = nights(40, 25, 1.2)
     url = "https://git.example:8443/team/node/actions/runs/77"
-    bad = line(nights[25].run_id, commit=nights[25].commit, url=url, title="Send at once", author="A. Author")
-    (event,) = trend(line(LATEST), lines=[bad], history=history_of(*nights))["events"]
-    assert event["commit"] == {
-        "title": "Send at once",
-        "author": "A. Author",
-        "count": 0,
-        "diff": f"https://git.example:8443/team/node/compare/{nights[24].commit}...{nights[25].commit}",
-    }
+    bad = line(past[25].run_id, commit=past[25].commit, url=url, title="Send at once", author="A. Author")
+    (event,) = trend(line(LATEST), lines=[bad], history=history_of(*past))["events"]
+    diff = f"https://git.example:8443/team/node/compare/{past[24].commit}...{past[25].commit}"
+    assert event["commit"] == {"title": "Send at once", "author": "A. Author", "count": 0, "diff": diff}
     assert (event["state"], event["open_nights"], event["picture"]) == ("open", 15, {"series": 0})
 
 
 def test_an_event_is_shown_by_what_a_person_can_read() -> None:
     """Of the series that moved, a blocking p95 stands for the event, though a tail's mean moved as surely."""
-    tail = [dataclasses.replace(one, metric="publish_latency_tail5_us") for one in _nights(40, 25, 1.2)]
-    history = _merged(history_of(*tail), history_of(*_nights(40, 25, 1.2)))
-    data = trend(line(LATEST), history=history)
+    tail = [dataclasses.replace(one, metric="publish_latency_tail5_us") for one in nights(40, 25, 1.2)]
+    first, second = history_of(*tail), history_of(*nights(40, 25, 1.2))
+    data = trend(line(LATEST), history=History(first.sessions, {**first.entries, **second.entries}))
     (event,) = data["events"]
     assert {data["series"][place]["stat"] for place in event["series"]} == {"tail5", "p95"}
     assert data["series"][event["picture"]["series"]]["stat"] == "p95"
-
-
-def _merged(first: History, second: History) -> History:
-    """Return what the same sessions measured of two metrics."""
-    return History(first.sessions, {**first.entries, **second.entries})
 
 
 def test_a_commit_that_no_run_noted_is_asked_of_the_repository(tmp_path: Path) -> None:
@@ -330,7 +294,7 @@ def test_hostile_titles_stay_in_one_short_line() -> None:
 
 def test_the_commits_of_events_are_those_that_runs_noted() -> None:
     """`hil changes` names them by the history's runs; where none noted a title, what git knows is all."""
-    found = survey(history_of(*_nights(40, 25, 1.2)), {})
+    found = survey(history_of(*nights(40, 25, 1.2)), {})
     events = events_of(found, thresholds={})
     (event,) = events
     figures = {METRIC: figure(8400)}
@@ -341,7 +305,7 @@ def test_the_commits_of_events_are_those_that_runs_noted() -> None:
 
 def test_a_banner_has_the_changes_of_its_own_rack() -> None:
     """What is open on another rack, or in the nights beside a pull request, is not this run's to say."""
-    events = trend(line(LATEST), history=history_of(*_nights(40, 25, 1.2)))["events"]
+    events = trend(line(LATEST), history=history_of(*nights(40, 25, 1.2)))["events"]
     night = run_info(trigger="nightly", rack="lab")
     (words,) = changes_beside(events, night)
     assert words.startswith("firmware: publish latency p95 2")
@@ -352,15 +316,15 @@ def test_a_banner_has_the_changes_of_its_own_rack() -> None:
 
 def test_nights_without_a_step_have_one_level() -> None:
     """Nothing happened: one level over all nights, no change, no event."""
-    data = trend(line(LATEST), history=history_of(*_nights(30, 30, 1.0)))
+    data = trend(line(LATEST), history=history_of(*nights(30, 30, 1.0)))
     series = only(data)
     assert (data["events"], series["changes"], len(series["levels"])) == ([], [], 1)
 
 
 def test_local_runs_are_not_judged_by_nights() -> None:
     """Of runs of another purpose than nights there is no level: change points come from nights alone."""
-    nights = [Boots(one.run_id, one.candidate, trigger="local") for one in _nights(30, 15, 1.3)]
-    series = only(trend(line(LATEST, trigger="local"), history=history_of(*nights)))
+    local = [Boots(one.run_id, one.candidate, trigger="local") for one in nights(30, 15, 1.3)]
+    series = only(trend(line(LATEST, trigger="local"), history=history_of(*local)))
     assert (series["levels"], series["changes"], len(series["points"]["run"])) == ([], [], 30)
 
 

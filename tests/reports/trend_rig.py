@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import datetime
 import functools
 import json
 from collections.abc import Mapping, Sequence
@@ -81,6 +82,20 @@ class Boots:
     metric: str = METRIC
     conditions: Mapping[str, Scalar] = field(default_factory=dict)
     product: str = ""
+
+
+def nights(count: int, step_at: int, factor: float, *, reference: bool = True) -> list[Boots]:
+    """Return nights with a commit each; from ``step_at`` on only the candidate is ``factor`` as slow."""
+    chance = np.random.default_rng(7)
+    found = []
+    for number in range(count):
+        boots = 7000 * np.exp(chance.normal(0, 0.01, 12))
+        own = boots[:6] * (factor if number >= step_at else 1.0)
+        other = boots[6:].tolist() if reference else []
+        day = datetime.date(2026, 1, 1) + datetime.timedelta(days=number)
+        run_id, image, commit = f"{day:%Y%m%d}T010000Z-nightly-0001", f"{number:064x}", f"{number:040x}"
+        found.append(Boots(run_id, own.tolist(), other, image=image, commit=commit))
+    return found
 
 
 def history_of(*sessions: Boots) -> History:
