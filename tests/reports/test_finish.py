@@ -25,6 +25,7 @@ from hil.base.errors import ConfigError
 from hil.fixtures.measure import keep_limits
 from hil.gate.words.banner import banner_of
 from hil.history.files import keep, read_past
+from hil.metrics.sessions import History
 from hil.model import Entry
 from hil.reports.finish import ReportOptions, finish, sentence_of
 from hil.reports.rebuild import build_report
@@ -42,6 +43,7 @@ from tests.reports.prometheus_rig import run_pushgateway
 
 OTHER = "20260210T010000Z-quick-0002"
 CLOSED = "http://127.0.0.1:9"  # the discard port: nothing listens there
+NIGHT = {"rack": "lab", "trigger": "nightly", "started_utc": "2026-02-10T01:00:00Z"}
 
 
 def finished(out: Path, **options: object) -> RunDirectory:
@@ -53,6 +55,12 @@ def finished(out: Path, **options: object) -> RunDirectory:
 
 def reported(directory: RunDirectory) -> Reported:
     return read_reported(directory.path)
+
+
+def slower_nights() -> History:
+    """Return 34 nights of the rack lab; from the twentieth on the firmware is slower."""
+    chance = np.random.default_rng(11)
+    return make_history(simulate(chance, nights=34, firmware=lambda n: math.log1p(0.2) * (n >= 20)))
 
 
 @pytest.mark.slow
@@ -74,10 +82,8 @@ def test_an_open_change_of_the_nights_is_said_alike_everywhere(tmp_path: Path) -
     """A night that kept its limits is amber beside an open change, with the same words wherever they stand;
     of a pull request on the same rack nothing is said, nor of a run without nights before it.
     """
-    nights = simulate(np.random.default_rng(11), nights=34, firmware=lambda n: math.log1p(0.2) * (n >= 20))
-    save(make_history(nights), tmp_path / "nightly" / "history")
-    info: dict[str, object] = {"rack": "lab", "trigger": "nightly", "started_utc": "2026-02-10T01:00:00Z"}
-    directory = RunDirectory.open(judged(tmp_path / "nightly", quiet_entries(), info=info))
+    save(slower_nights(), tmp_path / "nightly" / "history")
+    directory = RunDirectory.open(judged(tmp_path / "nightly", quiet_entries(), info=NIGHT))
     options = ReportOptions(tmp_path / "nightly")
     done = finish(read_judged_run(directory.path), options, say=lambda _sentence: None)
     (words,) = reported(directory).changes
@@ -93,7 +99,7 @@ def test_an_open_change_of_the_nights_is_said_alike_everywhere(tmp_path: Path) -
     shown = [as_read(summary.read_text()), html.unescape(page.read_text()), console.file.getvalue()]  # type: ignore[attr-defined]
     assert [said.title in text and words in text for text in shown] == [True, True, True]
     for trigger, folder in (("pr", "nightly"), ("nightly", "alone")):
-        out, other = tmp_path / folder, {**info, "trigger": trigger}
+        out, other = tmp_path / folder, {**NIGHT, "trigger": trigger}
         own = RunDirectory.open(judged(out, quiet_entries(), run_id=OTHER, info=other))
         finish(read_judged_run(own.path), ReportOptions(out, site=False), say=lambda _sentence: None)
         assert reported(own).changes == ()
@@ -102,12 +108,10 @@ def test_an_open_change_of_the_nights_is_said_alike_everywhere(tmp_path: Path) -
 @pytest.mark.slow
 def test_a_night_measured_without_its_history_learns_of_it_when_it_is_reported(tmp_path: Path) -> None:
     """In CI the machine that measures has no history: the report's first page, run.json and summary agree."""
-    info: dict[str, object] = {"rack": "lab", "trigger": "nightly", "started_utc": "2026-02-10T01:00:00Z"}
-    own = RunDirectory.open(judged(tmp_path, quiet_entries(), info=info))
+    own = RunDirectory.open(judged(tmp_path, quiet_entries(), info=NIGHT))
     finish(read_judged_run(own.path), ReportOptions(tmp_path, site=False), say=lambda _sentence: None)
     assert reported(own).changes == ()
-    nights = simulate(np.random.default_rng(11), nights=34, firmware=lambda n: math.log1p(0.2) * (n >= 20))
-    save(make_history(nights), tmp_path / "history")
+    save(slower_nights(), tmp_path / "history")
     folders: dict[str, Any] = {"legs": None, "out": tmp_path, "history_folder": tmp_path / "history"}
     build_report([own.path], **folders, single_file=True, append=True)
     (words,) = reported(own).changes

@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import pytest
 from rich.console import Console
 
 from hil.base.errors import ConfigError
-from hil.model import BoardEffect, ComparedSeries, NotRun, Verdict
+from hil.model import BoardEffect, ComparedSeries, NotRun, RunRecord, Verdict
 from hil.reports import compared
 from hil.reports.allure.description import describe
 from hil.reports.allure.outcome import outcome_of
@@ -88,9 +89,10 @@ def verdict_of(*items: ComparedSeries) -> Verdict:
     )
 
 
-def terminal(verdict: Verdict, info: RunInfo = INFO, *, verbose: bool = False) -> str:
+def terminal(verdict: Verdict, info: RunInfo = INFO, records: Sequence[RunRecord] = (), **said: Any) -> str:
+    """Return the last screen of a terminal of 80 by 24."""
     console = Console(width=80, height=24, record=True, force_terminal=True, file=io.StringIO())
-    render_screen(info, verdict, [], run_path=f"out/{RUN_ID}", console=console, verbose=verbose)
+    render_screen(info, verdict, records, console=console, **{"run_path": f"out/{RUN_ID}", **said})
     return console.export_text()
 
 
@@ -145,14 +147,6 @@ def test_simulated_noise_is_said_wherever_figures_are(run: RunDirectory) -> None
     assert public_info(stored.info)["noise"] == noise
 
 
-def test_an_interval_that_says_nothing_is_not_printed() -> None:
-    """Few boots leave any change possible; an exact figure has no interval."""
-    unsure = comparison(outcome="undecided", low=-0.98, high=67.4, pass_bound=None)
-    assert compared.interval(unsure) == "too wide"
-    exact = comparison(metric="image_bytes", unit="bytes", relative=False, change=32, low=32, high=32)
-    assert compared.interval(exact) == "exact"
-
-
 def test_a_case_that_was_measured_is_not_called_left_out(run: RunDirectory) -> None:
     """Where the budget ends a comparison, its case is undecided, neither skipped nor ruled out."""
     why = "the time budget of 10 min ended after look 1 of 2"
@@ -191,8 +185,14 @@ def test_how_far_a_reference_lies_away_is_no_change_where_it_is_advice() -> None
     assert "<summary>1 comparison without" in said
 
 
-def test_a_pass_shows_its_bound() -> None:
-    """At an early look the interval may be absurd; the cell has what the pass excluded."""
+def test_a_cell_shows_what_is_known() -> None:
+    """Few boots leave any change possible; an exact figure has no interval and is in the metric's unit. At
+    an early look the interval may be absurd; the cell has what the pass excluded. Boots left out are told.
+    """
+    unsure = comparison(outcome="undecided", low=-0.98, high=67.4, pass_bound=None)
+    exact = comparison(metric="image_bytes", unit="bytes", relative=False, change=2048, low=2048, high=2048)
+    assert [compared.interval(one) for one in (unsure, exact)] == ["too wide", "exact"]
+    assert (compared.change(exact), compared.size(exact, 4096)) == ("+2,048 B", "4,096 B")
     assert compared.bound(comparison(pass_bound=0.082, low=-0.31, high=0.402)) == "≤ +8.2 %"
     assert compared.bound(comparison(direction="higher", pass_bound=-0.082)) == "≥ -8.2 %"
     assert compared.bound(comparison(outcome="undecided")) == "-3.1 … +4.1 %"
@@ -208,15 +208,6 @@ def test_identical_images_have_no_figures() -> None:
     (row,) = compared_table([same]).rows
     assert [plain(cell) for cell in row[3:5]] == ["–", "–"]
     assert plain(row[0]) == "✓ within"
-
-
-def test_figures_that_are_not_relative_carry_their_unit() -> None:
-    """Of a signed or an exact scale, change and tolerance are in the metric's unit."""
-    bytes_more = comparison(
-        metric="image_bytes", unit="bytes", relative=False, change=2048, low=2048, high=2048, tolerance=4096
-    )
-    assert compared.change(bytes_more) == "+2,048 B"
-    assert compared.size(bytes_more, 4096) == "4,096 B"
 
 
 def test_the_first_page_names_the_regression(run: RunDirectory) -> None:

@@ -3,35 +3,29 @@
 
 from __future__ import annotations
 
-import io
 import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from rich.console import Console
 
 from hil.cli.gate import command as gate
 from hil.gate.words.banner import banner_of
 from hil.model import Entry, Fault, NotRun, Verdict
-from hil.reports.terminal import render_screen
 from hil.store import read_judged_run
 from hil.store.run_info import ComparedInfo, ImageInfo, Sources
 from tests.judging import judge
 from tests.make_records import RUN_ID, publish_record, publish_thresholds, run_info
 from tests.reports.outcome_runs import OUTCOMES, leave
-from tests.reports.test_reports_compared import GREW, verdict_of
+from tests.reports.test_reports_compared import GREW, terminal, verdict_of
 
 COLUMNS, LINES = 80, 24
 SHAS = {"base_sha": "313d06795284a1a55a7b", "head_sha": "c0f88a67e9d6d0c45da3"}
 
 
 def screen(verdict: Verdict, info: dict[str, object] | None = None, **said: object) -> list[str]:
-    console = Console(width=COLUMNS, height=LINES, file=io.StringIO(), no_color=True)
-    render_screen(run_info(**(info or {})), verdict, [], run_path=f"out/{RUN_ID}", console=console, **said)  # type: ignore[arg-type]
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue().splitlines()
+    return terminal(verdict, run_info(**(info or {})), **said).splitlines()
 
 
 def judged(entries: list[Entry]) -> Verdict:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,7 +10,6 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from rich.console import Console
 
 from hil.gate.words.banner import banner_of
 from hil.model import Entry, Fault, NotRun, RunRecord, Verdict
@@ -19,7 +17,6 @@ from hil.reports.kinds import VIRTUAL_REMARK
 from hil.reports.rebuild import write_run
 from hil.reports.rows import LEGEND
 from hil.reports.summary import render_markdown
-from hil.reports.terminal import render_screen
 from hil.store import Reported, RunDirectory, read_judged_run
 from hil.thresholds import Thresholds
 from tests.judging import judge
@@ -32,6 +29,7 @@ from tests.make_records import (
     void_record,
     void_thresholds,
 )
+from tests.reports import test_reports_compared as compared
 from tests.reports.as_read import Seen, as_read
 from tools.comment_page import to_html
 
@@ -42,10 +40,8 @@ INFO = run_info(user="ada", host="bench", git={"commit": "0123456789abcdef", "di
 def screen(
     verdict: Verdict, entries: Sequence[Entry] = (), *, run_path: str = RUN_PATH, verbose: bool = False
 ) -> str:
-    console = Console(width=80, height=24, record=True, force_terminal=True, file=io.StringIO())
     records = [entry for entry in entries if isinstance(entry, RunRecord)]
-    render_screen(INFO, verdict, records, run_path=run_path, console=console, verbose=verbose)
-    return console.export_text()
+    return compared.terminal(verdict, INFO, records, run_path=run_path, verbose=verbose)
 
 
 def terminal(
