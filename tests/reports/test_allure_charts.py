@@ -91,8 +91,7 @@ def test_void_rows_are_counted_and_not_drawn(tmp_path: Path) -> None:
     (found,) = samples_of(replace(story, thresholds=void_thresholds()))
     assert (found.counted, found.failed, found.void, len(found.values)) == (88, 1, 12, 87)
     told = subtitle(found)
-    assert told.startswith("done_us − planned_us by esp_timer, 88 ")
-    assert "12 void" in told
+    assert re.match("done_us − planned_us .* esp_timer, 88 .*12 void", told)
 
 
 @pytest.mark.parametrize(

