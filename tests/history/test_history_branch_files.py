@@ -42,27 +42,20 @@ def stored(origin: Repository, name: str = "allure.jsonl") -> list[str]:
     return origin.git("show", f"{history.BRANCH}:{name}").splitlines()
 
 
-def test_the_first_night(origin: Repository, work: Repository, tmp_path: Path) -> None:
-    """No branch yet: an empty folder; pushing makes the branch, without the sources in it."""
-    folder = tmp_path / "history"
-    assert history.fetch(work.path, folder) == []
-    append(folder, '{"run": 1}')
-    commit = history.push(work.path, folder, "first")
+def test_night_after_night(origin: Repository, work: Repository, tmp_path: Path) -> None:
+    """The first push makes the branch, without the sources in it. What was there comes back, byte for byte; a
+    line more is added, and once more nothing; the work tree stays."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    assert history.fetch(work.path, first) == []
+    append(first, '{"run": "é"}')
+    commit = history.push(work.path, first, "first")
     assert origin.git("rev-parse", history.BRANCH) == commit
     assert origin.git("ls-tree", "--name-only", history.BRANCH) == "allure.jsonl"
-    assert origin.git("rev-list", "--count", history.BRANCH) == "1"
-
-
-def test_the_next_night(origin: Repository, work: Repository, tmp_path: Path) -> None:
-    """What was there comes back, byte for byte; a line and a file more are added; the work tree stays."""
-    first, second = tmp_path / "first", tmp_path / "second"
-    history.fetch(work.path, first)
-    append(first, '{"run": "é"}')
-    history.push(work.path, first, "first")
     assert history.fetch(work.path, second) == ["allure.jsonl"]
     assert (second / "allure.jsonl").read_bytes() == (first / "allure.jsonl").read_bytes()
     append(second, '{"run": 2}')
-    history.push(work.path, second, "second")
+    assert history.push(work.path, second, "second")
+    assert history.push(work.path, second, "again") == ""
     assert stored(origin) == ['{"run": "é"}', '{"run": 2}']
     assert work.git("status", "--porcelain") == ""
 
@@ -76,15 +69,6 @@ def test_a_shortened_file_is_kept_short(origin: Repository, work: Repository, tm
     (folder / "allure.jsonl").write_text("2\n3\n")
     history.push(work.path, folder, "short")
     assert stored(origin) == ["2", "3"]
-
-
-def test_nothing_new(work: Repository, tmp_path: Path) -> None:
-    """Pushing again makes no empty commit."""
-    folder = tmp_path / "history"
-    history.fetch(work.path, folder)
-    append(folder, "1")
-    assert history.push(work.path, folder, "one")
-    assert history.push(work.path, folder, "again") == ""
 
 
 def test_somebody_was_faster(origin: Repository, work: Repository, tmp_path: Path) -> None:
@@ -156,14 +140,10 @@ def test_a_branch_that_refuses(origin: Repository, work: Repository, tmp_path: P
         history.push(work.path, folder, "one")
 
 
-def test_nothing_to_push(work: Repository, tmp_path: Path) -> None:
-    """An empty folder is a wrong folder."""
-    history.fetch(work.path, tmp_path / "history")
+def test_a_wrong_folder_or_remote_is_refused(work: Repository, tmp_path: Path) -> None:
+    """Nothing to push is a wrong folder; a remote that is not there no empty history: the trend would start
+    anew."""
     with pytest.raises(ConfigError, match="no history to push"):
         history.push(work.path, tmp_path / "history", "none")
-
-
-def test_a_remote_that_is_not_there(work: Repository, tmp_path: Path) -> None:
-    """git's own words, not an empty history: that would make the trend start anew."""
     with pytest.raises(ConfigError, match="ls-remote"):
         history.fetch(work.path, tmp_path / "history", remote=str(tmp_path / "nowhere"))

@@ -7,6 +7,7 @@ import csv
 import datetime
 import io
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -96,13 +97,8 @@ def test_values_of_one_time_and_commit_are_boots(tmp_path: Path) -> None:
     assert imported(path, tmp_path) == Imported(SERIES, 5, 0, 1)
     history = load(tmp_path / "h")
     (entry,) = history.entries.values()
-    assert sorted(zip(entry.boot.tolist(), entry.value.tolist(), strict=True)) == [
-        (0, 1),
-        (0, 9),
-        (1, 2),
-        (2, 3),
-        (3, 3),
-    ]
+    boots = sorted(zip(entry.boot.tolist(), entry.value.tolist(), strict=True))
+    assert boots == [(0, 1), (0, 9), (1, 2), (2, 3), (3, 3)]
     assert sorted(round(np.exp(one.level), 6) for one in nights_of(history, SERIES)) == [2.5, 9]
 
 
@@ -113,10 +109,20 @@ def test_values_of_one_time_and_commit_are_boots(tmp_path: Path) -> None:
         ("2026-01-05T03:11:00", "2026-01-05T03:11:00Z", "2026-01-04"),
         ("2026-01-05 03:11:00+05:00", "2026-01-04T22:11:00Z", "2026-01-04"),
         ("2026-01-05T23:11:00.25Z", "2026-01-05T23:11:00.250000Z", "2026-01-05"),
+        ("20260301", "2026-03-01T12:00:00Z", "2026-03-01"),
+        ("20260301T031100Z", "2026-03-01T03:11:00Z", "2026-02-28"),
+        ("2026-03-01 00:30:00-0300", "2026-03-01T03:30:00Z", "2026-02-28"),
+        ("2000-01-01", "2000-01-01T12:00:00Z", "2000-01-01"),
+        ("2026-11-24", "2026-11-24T12:00:00Z", "2026-11-24"),
+        *(
+            (written, "2024-03-22T12:38:31Z", "2024-03-22")
+            for written in ("1711111111", "1711111111.0", *(f"1711111111{'0' * n}" for n in (3, 6, 9)))
+        ),
     ],
 )
 def test_times_are_utc_and_a_date_is_its_own_night(written: str, utc: str, date: str, tmp_path: Path) -> None:
-    """A time without a zone is UTC; a date alone counts to the night of that date."""
+    """As ISO 8601 has them, or since 1970 in a unit that the size tells; a time without a zone is UTC; a date
+    alone counts to the night of that date."""
     imported(table(tmp_path, (written, "ABCDEF0", "1")), tmp_path)
     history = load(tmp_path / "h")
     assert (history.sessions[0].started_utc, history.sessions[0].commit) == (utc, "abcdef0")
@@ -142,7 +148,7 @@ def test_steps_are_found_and_blame_nobody(tmp_path: Path) -> None:
     assert (finding.kind, finding.point.cause) == ("imported", "unclear")
     assert finding.point.night == datetime.date(2026, 1, 1) + datetime.timedelta(days=STEP)
     assert finding.point.low < 0.2 < finding.point.high
-    assert finding.point.note.endswith("the last figure before is of 0000009, the first of 000000a")
+    assert re.findall(r"\b0{5}\w+", finding.point.note) == ["0000009", "000000a"]
     assert not found.notes
 
 
@@ -186,38 +192,71 @@ def test_the_trend_shows_them_with_their_word(tmp_path: Path) -> None:
     assert "(imported)" in data["events"][change["event"]]["headline"]
 
 
+HEADING = "time,commit,value"
+WRONG_TIMES = {
+    "before the year 2000": "1711-11-11 17111111 1970-01-01T00:00:00Z 1999-12-31 0001-01-01T00:00:00+05:00",
+    "yet to come": "9999-12-31T23:59:59-05:00 2026-11-25",
+    "neither s nor ms": "17111111110 20260301031100 946684799",
+    "is not as 2026-11-24": "1.71111E+12 -1711111111 2026-03-01+02:00 2026-03-01-03:11 01/03/2026 46082",
+}
+
+
+@pytest.mark.parametrize(
+    ("written", "word"),
+    [
+        *((written, word) for word, times in WRONG_TIMES.items() for written in times.split()),
+        ("2026-03-01 03:11:00 CET", "is not as 2026-11-24"),
+        ("", "is not as 2026-11-24"),
+    ],
+)
+def test_a_time_that_cannot_be_meant_is_refused(written: str, word: str, tmp_path: Path) -> None:
+    """File, line, what stands there and how it is written; nothing is imported."""
+    with pytest.raises(ConfigError, match=re.escape(f"old.csv, line 3: time {written!r}")) as caught:
+        imported(table(tmp_path, ("2026-01-01", "abcdef0", "1"), (written, "abcdef0", "1")), tmp_path)
+    assert word in str(caught.value)
+    assert not contents(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
+        ("date,commit,value\n2026-01-01,abcdef0,1\n", r"line 1: .* 'date,commit,value'.*time,commit,value"),
         (
-            "date,commit,value\n2026-01-01,abcdef0,1\n",
-            ["line 1: the heading is 'date,commit,value'", "time,commit,value"],
+            "time;commit;value\n2026-01-01;abcdef0;1,5\n",
+            "line 1: .*'time;commit;value'.*commas .* semicolons",
         ),
-        (
-            "time;commit;value\n2026-01-01;abcdef0;1\n",
-            ["the heading is 'time;commit;value'", "commas instead of"],
+        ("time\tcommit\tvalue\n", "line 1: .*commas instead of tabs"),
+        (f"sep=,\n{HEADING}\n2026-01-01,abcdef0,1\n", "line 1: .* 'sep=,'"),
+        (f"{HEADING},note\n", "line 1: .* 'time,commit,value,note'"),
+        (f"{HEADING},value\n2026-01-01,abcdef0,1,2\n", "line 1: .* 'time,commit,value,value'"),
+        ("time,value,value\n", "line 1: .* 'time,value,value'"),
+        ("", "line 1: .* ''"),
+        (f"{HEADING}\n\n", "no values"),
+        (f"{HEADING}\n31.12.2025,abcdef0,1\n", "line 2: time '31.12.2025'"),
+        (f"{HEADING}\n2026-01-01;abcdef0;1\n", "line 2: 1 fields, not 3"),
+        (f"{HEADING}\n2026-01-01,abcdef0,1,5\n", "line 2: 4 fields, not 3"),
+        *(
+            (f"{HEADING}\n2026-01-01,{it},1\n", f"line 2: commit '{it}' .* 7 to 40")
+            for it in ("v1.2", "12345")
         ),
-        ("time,commit,value,note\n", ["the heading is 'time,commit,value,note'"]),
-        ("", ["line 1: the heading is ''"]),
-        ("time,commit,value\n\n", ["a heading and no values"]),
-        ("time,commit,value\n31.12.2025,abcdef0,1\n", ["line 2: time '31.12.2025' is not as 2026-11-24"]),
-        ("time,commit,value\n2042-01-01,abcdef0,1\n", ["line 2: time '2042-01-01' is yet to come"]),
-        ("time,commit,value\n2026-01-01,v1.2,1\n", ["line 2: commit 'v1.2' is not 7 to 40 hex"]),
-        ('time,commit,value\n2026-01-01,abcdef0,"1,5"\n', ["line 2: value '1,5' is not a number as 1234.5"]),
-        ("time,commit,value\n2026-01-01,abcdef0,1,500\n", ["line 2: 4 fields, not 3"]),
-        ("time,commit,value\n2026-01-01,abcdef0,nan\n", ["line 2: value 'nan' is not a number"]),
-        ("time,commit,value\n2026-01-01,abcdef0,12 ms\n", ["line 2: value '12 ms'", "no unit"]),
-        pytest.param("PK\x03\x04\x00", ["bytes that are no text", "save the table as CSV"], id="a zip"),
+        *(
+            (f'{HEADING}\n2026-01-01,abcdef0,"{value}"\n', f"line 2: value '{value}' is not a number")
+            for value in ("1,5", "nan", "", "0x10", "1 000")
+        ),
+        (f"{HEADING}\n2026-01-01,abcdef0,12 ms\n", "line 2: value '12 ms'.*no unit"),
+        (f'{HEADING}\n2026-01-01,abcdef0,1\n"2026-01-02,abcdef0,1\n', "line 3: .*quotation"),
+        (f'{HEADING}\n2026-01-01,abcdef0,"1"2\n', "line 2: .*quotation"),
+        pytest.param(f"{HEADING}\n2026-01-01,abcdef0,{'1' * 140_000}\n", "line 2: field larger", id="long"),
+        pytest.param("PK\x03\x04\x00", "no text.*as CSV", id="a zip"),
     ],
 )
-def test_what_is_wrong_is_named_by_line(text: str, words: list[str], tmp_path: Path) -> None:
-    """File, line, what stands there and the way out; nothing is written."""
+def test_what_is_wrong_is_named_by_line(text: str, words: str, tmp_path: Path) -> None:
+    """Other separators, doubled columns, empty cells, quotes that do not close: file, line, what stands there
+    and the way out; nothing is guessed or written."""
     path = tmp_path / "old.csv"
     path.write_text(text)
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ConfigError, match=rf"(?s)old\.csv.*{words}"):
         imported(path, tmp_path)
-    for word in ("old.csv", *words):
-        assert word in str(caught.value)
     assert not contents(tmp_path)
 
 
@@ -279,7 +318,7 @@ def test_no_run_is_mixed_in(tmp_path: Path) -> None:
         assert old in sound
         path.write_text(sound.replace(old, new))
         (said,) = load(tmp_path / "h").left_out
-        assert "are not all 'imported', or none of them" in said
+        assert "are not all 'imported'" in said
 
 
 def test_the_command_says_what_came_in(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -288,17 +327,14 @@ def test_the_command_says_what_came_in(tmp_path: Path, capsys: pytest.CaptureFix
     arguments = ["import", str(path), "--as", AS, "--history", str(tmp_path / "h")]
     assert run_command(arguments) == 0
     said = capsys.readouterr().out
-    assert said.startswith(f"{SERIES}\n4 new figures, 0 were there already\n1 line of {path} repeated others")
+    assert re.search(rf"^{SERIES}\n4 new .* 0 were.*\n1 line of {path} ", said)
     assert run_command(arguments) == 0
-    assert "0 new figures, 4 were there already" in capsys.readouterr().out
+    assert re.search(r"^0 new .* 4 were ", capsys.readouterr().out, re.M)
     own = ["--history", str(tmp_path / "h")]
     assert run_command(["history", "show", "e1", *own]) == 0
     assert run_command(["history", "export", *own]) == 0
     out = capsys.readouterr().out
     assert "imported  candidate  3         4" in out
-    assert (
-        "2026-01-01T12:00:00Z,imported,e1,imported,imported,publish,publish/qos=1,publish_latency_p95_ms,ms,"
-        in out
-    )
+    assert "Z,imported,e1,imported,imported,publish,publish/qos=1,publish_latency_p95_ms,ms," in out
     assert run_command(["import", str(tmp_path / "gone.csv"), *arguments[2:]]) == 2
-    assert "gone.csv: could not be read: No such file" in capsys.readouterr().err
+    assert "gone.csv: could not be read" in capsys.readouterr().err

@@ -277,7 +277,8 @@ def test_of_many_damaged_files_the_first_are_named(tmp_path: Path) -> None:
         changed('"schema":1', '"schema":2')(path_of(store(tmp_path, night(number)), night(number)))
     said = load(tmp_path).left_out
     assert len(said) == 6
-    assert said[-1] == f"3 more of the files in {tmp_path} are left out."
+    assert said[-1].startswith("3 more ")
+    assert str(tmp_path) in said[-1]
 
 
 def test_a_run_of_two_racks_counts_once(tmp_path: Path) -> None:
@@ -287,7 +288,8 @@ def test_a_run_of_two_racks_counts_once(tmp_path: Path) -> None:
     history = load(tmp_path)
     assert [session.rack for session in history.sessions] == ["attic"]
     (said,) = history.left_out
-    assert said.startswith(f"{path_of(tmp_path, one)}: its run is also of rack attic")
+    assert said.startswith(f"{path_of(tmp_path, one)}: ")
+    assert "attic" in said
 
 
 def test_no_folder_is_no_history_yet(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -102,15 +103,10 @@ def test_a_run_becomes_its_boot_values(run: Path, tmp_path: Path) -> None:
         assert (entry.samples[row], entry.hits[row]) == (value.samples, value.hits)
         assert (entry.ruler[row], entry.firmware[row]) == (f"of {record.role}", SHA[record.role])
     (session,) = history.sessions
-    assert (session.commit, session.dirty, session.trigger, session.suite) == (
-        "a" * 40,
-        False,
-        "nightly",
-        "nightly",
-    )
-    assert session.firmware == {
-        f"{role} virtual-esp32+tick100": SHA[role] for role in ("candidate", "reference")
-    }
+    assert (session.commit, session.dirty) == ("a" * 40, False)
+    assert (session.trigger, session.suite) == ("nightly", "nightly")
+    roles: tuple[Role, ...] = ("candidate", "reference")
+    assert session.firmware == {f"{role} virtual-esp32+tick100": SHA[role] for role in roles}
     assert session.kind_of("v2") == "virtual"
     assert session.conditions["v1.air"] == "lab"
 
@@ -155,10 +151,10 @@ def test_conditions_are_what_values_hang_on() -> None:
 
 
 REFUSED: list[tuple[dict[str, Any], Callable[[Path], object] | None, str]] = [
-    ({"trigger": "pr"}, None, "it measured a pull request, not main"),
-    ({"git": {"commit": "a" * 40, "dirty": True}}, None, "its sources were not committed.*--force"),
-    ({"git": {"commit": "", "dirty": False}}, None, "its sources were not committed.*--force"),
-    ({"rack": "attic"}, None, r"its folder and run\.json belong to attic: .*its records to virtual: "),
+    ({"trigger": "pr"}, None, "a pull request"),
+    ({"git": {"commit": "a" * 40, "dirty": True}}, None, "not committed.*--force"),
+    ({"git": {"commit": "", "dirty": False}}, None, "not committed.*--force"),
+    ({"rack": "attic"}, None, r"belong to attic: .*its records to virtual: "),
     ({}, lambda run: (run / "verdicts.json").unlink(), "the run has no verdict.*hil gate"),
     ({}, lambda run: (run / "run.json").unlink(), r"run\.json is missing"),
     ({}, lambda run: shutil.rmtree(run / "thresholds"), r"no publish\.yaml"),
@@ -183,9 +179,7 @@ def test_a_copy_of_a_folder_is_no_other_run(tmp_path: Path) -> None:
     """Under another name it would count twice: refused, with both names."""
     run = leave_run(tmp_path / "out", four_boots())
     copy = run.rename(run.with_name("20261122T000000Z-copy-0001"))
-    with pytest.raises(
-        ConfigError, match=rf"belong to virtual: {copy.name}, its records to virtual: {run.name}"
-    ):
+    with pytest.raises(ConfigError, match=rf"virtual: {copy.name}, its records to virtual: {run.name}"):
         add_run(read_run(copy), tmp_path / "h")
     assert not (tmp_path / "h").exists()
 
@@ -195,12 +189,12 @@ def test_what_no_board_can_have_measured(tmp_path: Path) -> None:
     twice = [*four_boots(), boot(0, "candidate")]
     rulers = [boot(0, "candidate"), boot(2, "candidate", ruler_hash="another")]
     for number, (records, sentence) in enumerate(
-        (
+        [
             (twice, "candidate boot 0 of board v1 has publish/.* twice"),
-            (rulers, "measured publish by two rulers"),
+            (rulers, "publish by two rulers"),
             ([boot(3, "base")], "no boot value"),
             ([], "no boot value"),
-        )
+        ]
     ):
         run = leave_run(tmp_path / f"out{number}", records)
         with pytest.raises(ConfigError, match=sentence):
@@ -298,19 +292,16 @@ def test_bad_input_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     """A folder that is no run, an empty history, a word that fits nothing."""
     folder = store(tmp_path / "h", night(0))
     history = ["--history", str(folder)]
-    for arguments, status, sentence in (
-        (["add"], 2, "no run is given. Next: add the newest: hil history add out/latest"),
-        (["add", str(folder), *history], 2, "it has no records.jsonl. Next: "),
-        (
-            ["show", "--history", str(tmp_path / "none")],
-            2,
-            "holds no history. Next: measure and add a run:",
-        ),
-        (["export", "--history", str(tmp_path / "none")], 2, "holds no history"),
-        (["show", "p49", *history], 2, "no series name contains 'p49'"),
+    none = ["--history", str(tmp_path / "none")]
+    for arguments, words in (
+        (["add"], "hil history add out/latest"),
+        (["add", str(folder), *history], "no records.jsonl"),
+        (["show", *none], "holds no history"),
+        (["export", *none], "holds no history"),
+        (["show", "p49", *history], "'p49'"),
     ):
-        assert run_command(["history", *arguments]) == status, arguments
-        assert sentence in capsys.readouterr().err
+        assert run_command(["history", *arguments]) == 2, arguments
+        assert words in capsys.readouterr().err
 
 
 def test_a_torn_journal_is_told(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -318,7 +309,7 @@ def test_a_torn_journal_is_told(run: Path, tmp_path: Path, capsys: pytest.Captur
     with (run / "records.jsonl").open("a") as stream:
         stream.write(json.dumps(boot(4, "candidate").to_json())[:90])
     assert run_command(["history", "add", str(run), "--history", str(tmp_path / "h")]) == 0
-    assert "the last line was cut off" in capsys.readouterr().out
+    assert re.search(rf"records\.jsonl:{len(four_boots()) + 2}: .*cut off", capsys.readouterr().out)
 
 
 def test_the_documentation_names_every_column_and_condition() -> None:

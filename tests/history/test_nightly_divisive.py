@@ -22,18 +22,13 @@ def otava(logs: np.ndarray) -> list[int]:
     return [point.index for point in points]
 
 
-def test_a_step_is_found_where_it_is() -> None:
-    """`──────┐      ` Two levels, 8 % apart: one step, at the first night of the second level.
+@pytest.mark.parametrize("steps", [{40: 0.08}, {20: 0.10, 45: -0.06}])
+def test_steps_are_found_where_they_are(steps: dict[int, float]) -> None:
+    """`──────┐      ` Each at the first night of its level, and what lies between two is one level.
     `      └──────`
     """
-    values = NOISE + 0.08 * (np.arange(60) >= 40)
-    assert find_steps(values.tolist()) == [40]
-
-
-def test_two_steps_are_found() -> None:
-    """Up by 10 %, later down by 6 %: each is found, and what lies between is one level."""
-    values = NOISE + 0.10 * (np.arange(60) >= 20) - 0.06 * (np.arange(60) >= 45)
-    assert find_steps(values.tolist()) == [20, 45]
+    values = NOISE + sum(size * (np.arange(60) >= night) for night, size in steps.items())
+    assert find_steps(values.tolist()) == list(steps)
 
 
 def test_noise_and_equal_values_have_no_step() -> None:

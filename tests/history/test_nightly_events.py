@@ -70,28 +70,18 @@ def test_one_commit_is_one_event() -> None:
     assert event.night.isoformat() == "2026-01-20"
     assert event.low < 0.12 < event.high
     size = percent(event.change)
-    assert re.match(r"publish latency p\d\d of publish( \w+=\w+)? on lab/e\d: ", event.sentence)
-    assert (
-        event.headline
-        == f"Firmware: publish latency p50, p95, p99 {size} slower on 4 boards since {commit_of(20)[:7]}"
-    )
-    assert event.bisect.startswith(
-        f"git bisect start --no-checkout --first-parent {commit_of(20)[:12]} {commit_of(19)[:12]} && "
-    )
+    assert re.match(r"publish latency p\d\d of .* on lab/e\d: ", event.sentence)
+    for word in ("p50, p95, p99", f" {size} slower", "4 boards", commit_of(20)[:7]):
+        assert word in event.headline
+    assert event.bisect.split()[5:7] == [commit_of(20)[:12], commit_of(19)[:12]]
 
 
-def test_one_statistic_is_named() -> None:
-    """Where p99 alone moved, the headline says p99."""
+def test_a_headline_names_what_moved_or_counts_it() -> None:
+    """Where p99 alone moved, it says p99; where no quantity dominates, it counts series of the bench."""
     (event,) = told(Rack(firmware=since(20, 0.15, metric="publish_latency_p99")))
     assert event.headline.startswith("Firmware: publish latency p99 1")
-
-
-def test_many_quantities_are_counted() -> None:
-    """Where no quantity dominates, the headline counts series and names the bench."""
-    (event,) = told(
-        Rack(firmware=since(20, 0.12)),
-        metrics=("publish_latency_p50_us", "publish_call_p95_us", "serialise_p95_us"),
-    )
+    metrics = ("publish_latency_p50_us", "publish_call_p95_us", "serialise_p95_us")
+    (event,) = told(Rack(firmware=since(20, 0.12)), metrics=metrics)
     assert "24 series of publish" in event.headline
 
 
@@ -139,18 +129,15 @@ def test_an_access_point_is_named() -> None:
     )
     (event,) = told(rack)
     assert (event.cause, event.effect, event.bisect, event.bad) == ("environment", "worse", "", "")
-    assert event.headline.startswith(
-        "Access point: channel 6 → 11, publish latency p50, p95, p99 on 4 boards 1"
-    )
+    assert event.headline.startswith("Access point: channel 6 → 11, publish latency p50, p95, p99 on 4 ")
     assert event.conditions[0].endswith("channel: 6 → 11 on 2026-01-20")
-    assert "so it is not the firmware" in event.sentence
 
 
 def test_an_environment_that_nothing_explains_is_told_by_its_rack() -> None:
     """Without a recorded change the rack is named, and it is said that nothing was recorded."""
     (event,) = told(Rack(environment=since(20, 0.15)))
     assert event.headline.startswith("Environment of lab: ")
-    assert "Nothing that the runs record changed" in event.sentence
+    assert (event.conditions, "Nothing that" in event.sentence) == ((), True)
 
 
 def test_a_board_that_moves_alone_is_to_blame() -> None:
@@ -158,7 +145,7 @@ def test_a_board_that_moves_alone_is_to_blame() -> None:
     (event,) = told(Rack(environment=since(20, 0.12, "e3")))
     assert (event.cause, event.boards) == ("board", ("lab/e3",))
     assert event.headline.startswith("Board lab/e3: publish latency p50, p95, p99 1")
-    assert event.headline.endswith("slower, its neighbours are as before")
+    assert "slower, its neighbours" in event.headline
 
 
 @pytest.mark.parametrize(
@@ -184,20 +171,13 @@ def test_a_board_that_left_is_no_witness_but_the_others_are() -> None:
     assert event.cause == "board"
 
 
-def test_both_signs_of_one_quantity_are_one_event() -> None:
-    """One commit that makes p50 faster and p99 slower made one thing, for better and worse."""
+@pytest.mark.parametrize("cause", ["firmware", "environment"])
+def test_both_signs_of_one_quantity_are_one_event(cause: str) -> None:
+    """What makes p50 faster and p99 slower, be it a commit or the rack, is one thing for better and worse."""
     step = both(since(20, -0.15, metric="publish_latency_p50"), since(20, 0.2, metric="publish_latency_p99"))
-    (event,) = told(Rack(firmware=step))
-    assert event.effect == "mixed"
-    assert "moved both ways, by up to 2" in event.headline
-    assert event.telling.effect == "worse"
-
-
-def test_both_signs_of_an_environment_are_one_event() -> None:
-    """What happens to a rack may slow one case down and speed another up."""
-    step = both(since(20, -0.15, metric="publish_latency_p50"), since(20, 0.2, metric="publish_latency_p99"))
-    (event,) = told(Rack(environment=step))
-    assert (event.cause, event.effect) == ("environment", "mixed")
+    (event,) = told(dataclasses.replace(Rack(), **{cause: step}))
+    assert (event.cause, event.effect, event.telling.effect) == (cause, "mixed", "worse")
+    assert " up to 2" in event.headline
 
 
 def everything() -> list[NightEvent]:
@@ -404,12 +384,12 @@ def test_the_command_tells_events_first(hil_changes: Command) -> None:
     """A line an event, beneath it the sentence and the command that narrows it down, then the series."""
     history = planted(Rack(firmware=since(20, 0.12)), nights=40, air=CALM)
     lines = hil_changes(history).splitlines()
-    assert lines[0] == "24 series over up to 40 nights: 24 change points in 1 event"
+    assert re.findall(r"\d+", lines[0]) == ["24", "40", "24", "1"]  # series, nights, change points, events
     assert lines[2].startswith("✗ Firmware: publish latency p50, p95, p99 1")
     assert lines[3].startswith("    publish latency p")
     assert lines[5].startswith("    git bisect start ")
     assert lines[7] == "Series"
-    assert lines[-1] == "and 4 older change points of series: hil changes --series"
+    assert re.search(r" 4 older .* --series$", lines[-1])
     every = hil_changes(history, "--series")
     assert every.count("firmware, worse") == 24
     assert "older change points" not in every
@@ -490,26 +470,22 @@ def test_what_is_known_of_a_part_is_what_it_would_be_anew(seed: int) -> None:
     assert [(one.index, one.qhat) for one in found[0]] == [(one.index, one.qhat) for one in found[1]]
 
 
-def test_an_event_is_open_until_it_is_taken_back() -> None:
-    """A step that later commits undo has ended, on the night of the first level without half of it."""
-    open_, ended = both(since(20, 0.12)), both(since(20, 0.12), since(40, -0.10))
-    (event,) = [one for one in told(Rack(firmware=open_), nights=60) if one.effect == "worse"]
-    assert (event.ended, event.open_nights) == (None, 40)
-    (event,) = [one for one in told(Rack(firmware=ended), nights=60) if one.effect == "worse"]
-    assert (str(event.ended), event.open_nights) == ("2026-02-09", 20)
-    said = event.to_json()
-    assert (said["state"], said["ended"], said["open_nights"]) == ("ended", "2026-02-09", 20)
-
-
-def test_what_a_third_of_is_taken_back_is_open() -> None:
-    """A step of which more than half is left goes on."""
-    event, *_ = told(Rack(firmware=both(since(20, 0.2), since(40, -0.06))), nights=60)
-    assert (event.ended, event.open_nights) == (None, 40)
-    assert event.nights < event.open_nights
-
-
-def test_a_later_step_of_the_environment_takes_no_commits_step_back() -> None:
-    """A rack that becomes faster does not end what a commit made slower beside the reference."""
-    rack = Rack(firmware=since(20, 0.12), environment=since(40, -0.2))
-    (event,) = [one for one in told(rack, nights=60) if one.cause == "firmware"]
-    assert event.ended is None
+@pytest.mark.parametrize(
+    ("firmware", "environment", "ended", "open_nights", "nights"),
+    [
+        ((0.12, 0.0), 0.0, "", 40, 40),
+        ((0.12, -0.10), 0.0, "2026-02-09", 20, 20),  # the first night without half of the step
+        ((0.2, -0.06), 0.0, "", 40, 19),  # more than half of it is left
+        ((0.12, 0.0), -0.2, "", 40, 40),  # beside the reference it is as slow as before
+    ],
+)
+def test_an_event_is_open_until_it_is_taken_back(
+    firmware: tuple[float, float], environment: float, ended: str, open_nights: int, nights: int
+) -> None:
+    """A step that later commits undo has ended; a rack that becomes faster takes no commit's step back."""
+    step, back = firmware
+    rack = Rack(firmware=both(since(20, step), since(40, back)), environment=since(40, environment))
+    found = [one for one in told(rack, nights=60) if (one.cause, one.effect) == ("firmware", "worse")]
+    (said,) = [event.to_json() for event in found]
+    assert (said["state"], said["ended"]) == ("ended" if ended else "open", ended)
+    assert (said["open_nights"], said["nights"]) == (open_nights, nights)

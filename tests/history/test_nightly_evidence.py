@@ -7,6 +7,7 @@ import dataclasses
 import datetime
 import json
 import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import pytest
 
 from hil.base.paths import PROJECT_ROOT
 from hil.cli.app import run_command
-from hil.history.nightly.change_points import ChangePoint, analyse
+from hil.history.nightly.change_points import Cause, ChangePoint, analyse
 from hil.history.nightly.divisive import find_steps
 from hil.history.nightly.event_conditions import FindingGroup, Straying
 from hil.history.nightly.events import by_chance, events_of, is_certain, new_steps
@@ -33,13 +34,13 @@ BENCHES = load_all(PROJECT_ROOT / "thresholds")
 NIGHT = datetime.date(2026, 1, 21)
 
 
-def finding(board: str, p_value: float, cause: str = "firmware") -> NightFinding:
+def finding(board: str, p_value: float, cause: Cause = "firmware") -> NightFinding:
     name = SeriesId("lab", board, "publish/qos=1", "publish_latency_p50_us")
     point = ChangePoint(
         "/".join(name),
         NIGHT,
         20,
-        cause,  # type: ignore[arg-type]
+        cause,
         cause == "firmware",
         *(0.1, 0.05, 0.15),
         good=f"{19:040x}",  # as the rig of these nights has them
@@ -65,17 +66,21 @@ def test_a_single_step_must_survive_the_number_of_series(series: int, p_value: f
     assert is_certain(FindingGroup("firmware", (one,)), looked(series, one)) is certain
 
 
-def test_boards_that_agree_make_a_firmware_step_certain() -> None:
-    """Two boards of which neither is certain are so together, two series of one board are not."""
-    pair = finding("e1", 1e-5), finding("e2", 1e-5)
-    assert is_certain(FindingGroup("firmware", pair), looked(500, *pair))
-    assert not is_certain(FindingGroup("firmware", (pair[0], pair[0])), looked(500, *pair))
-
-
-def test_boards_of_a_rack_share_its_air() -> None:
-    """That both moved with the environment says no more than that one did."""
-    pair = finding("e1", 1e-5, "environment"), finding("e2", 1e-5, "environment")
-    assert not is_certain(FindingGroup("environment", pair), looked(500, *pair))
+@pytest.mark.parametrize(
+    ("cause", "boards", "certain"),
+    [
+        ("firmware", ("e1", "e2"), True),
+        ("firmware", ("e1", "e1"), False),
+        ("environment", ("e1", "e2"), False),
+    ],
+)
+def test_boards_that_agree_make_a_firmware_step_certain(
+    cause: Cause, boards: tuple[str, str], certain: bool
+) -> None:
+    """Two boards of which neither is certain are so together; neither two series of one board are, nor
+    two boards that moved with the air that they share."""
+    pair = tuple(finding(board, 1e-5, cause) for board in boards)
+    assert is_certain(FindingGroup(cause, pair), looked(500, *pair)) is certain
 
 
 def test_what_chance_explains_is_no_event_and_is_not_lost() -> None:
@@ -170,8 +175,8 @@ def test_the_command_counts_what_chance_explains(
         assert run_command(["changes", "--history", str(tmp_path), "--fail-on-new", "30", *options]) == 0
         return capsys.readouterr().out
 
-    assert "24 more steps of series that chance explains, so no event: hil changes --series" in said()
-    assert said("--series").count("of no event: among so many series and nights, chance explains it") == 24
+    assert "24 more steps of series that chance" in said()
+    assert said("--series").count("of no event: ") == 24
     told = json.loads(said("--json"))
     assert (told["events"], told["by_chance"]) == ([], told["changes"])
 
@@ -191,7 +196,8 @@ def test_the_measurement_says_which_aim_is_missed() -> None:
     assert Accuracy(120, tuple(good)).missed == []
     without = [happening != "regression" for happening in HAPPENINGS]
     poor = [*good, score(20, without), score(21, without)]
-    assert Accuracy(120, tuple(poor)).missed == ["regression: named in less than 95% of the histories"]
+    (missed,) = Accuracy(120, tuple(poor)).missed
+    assert re.match(r"regression: .* 95%", missed)
     false = [*good, *(score(n, false_firmware=1, planted=False) for n in range(2))]
     assert "in which nothing happens" in Accuracy(120, tuple(false)).missed[0]
     rows = [" ".join(line.split()) for line in table(Accuracy(120, tuple(poor)))]

@@ -86,15 +86,18 @@ def test_a_journal_of_two_products_is_not_judged() -> None:
         of("gateway", entry) if isinstance(entry, RunRecord) and entry.role == "base" else entry
         for entry in entries
     ]
-    with pytest.raises(ConfigError, match="no product by name and product gateway, which cannot be compared"):
+    with pytest.raises(ConfigError, match="no product by name and product gateway"):
         judge(mixed, {"publish": compared_thresholds()})
 
 
-def test_a_stored_run_of_two_products_is_told(tmp_path: Path) -> None:
-    """What run.json and records say differently enters no history."""
-    run = leave_run(tmp_path / "out", [of(NODE, record) for record in four_boots()])
-    with pytest.raises(ConfigError, match=r"belong to virtual: .*, its records to sensor-node, virtual: "):
-        add_run(read_run(run), tmp_path / "h")
+def test_a_run_enters_with_its_product(tmp_path: Path) -> None:
+    """It stands in the file and in each series' name; what run.json and records dispute does not enter."""
+    records = [of(NODE, record) for record in four_boots()]
+    added = add_run(read_run(leave_run(tmp_path / "out", records, product=NODE)), tmp_path / "h")
+    assert json.loads(added.path.read_text())["product"] == NODE
+    assert all(name.startswith("sensor-node:virtual/") for name, _ in load(tmp_path / "h").entries)
+    with pytest.raises(ConfigError, match=r"to virtual: .*, its records to sensor-node, virtual: "):
+        add_run(read_run(leave_run(tmp_path / "other", records)), tmp_path / "h")
 
 
 def test_boot_values_of_two_products_on_one_board_are_two_series(tmp_path: Path) -> None:
@@ -125,14 +128,6 @@ def test_a_file_has_a_product_where_there_is_one(tmp_path: Path) -> None:
         path.write_bytes(to_bytes(one).replace(b'"product":"sensor-node"', f'"product":{name}'.encode()))
         with pytest.raises(ConfigError, match="product is "):
             read_summary(path)
-
-
-def test_a_run_enters_with_its_product(tmp_path: Path) -> None:
-    """It stands in the file, in each series' name, in the table of sessions and in the CSV."""
-    run = leave_run(tmp_path / "out", [of(NODE, record) for record in four_boots()], product=NODE)
-    added = add_run(read_run(run), tmp_path / "h")
-    assert json.loads(added.path.read_text())["product"] == NODE
-    assert all(name.startswith("sensor-node:virtual/") for name, _ in load(tmp_path / "h").entries)
 
 
 def test_sessions_and_csv_say_whose_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -172,25 +167,21 @@ def test_one_product_alone_is_told_as_before() -> None:
     """Words name no product where all there is are its own figures."""
     effect = since(20, 0.15)
     told = [
-        [
-            (event.headline, event.sentence)
-            for event in events_of(survey(history, BENCHES), thresholds=BENCHES)
-        ]
-        for history in (planted(Rack(firmware=effect, product=name), air=CALM) for name in ("", "gateway"))
+        events_of(survey(planted(Rack(firmware=effect, product=name), air=CALM), BENCHES), thresholds=BENCHES)
+        for name in ("", "gateway")
     ]
-    assert [headline.split(" since")[0] for headline, _ in told[0]] == [
-        headline.split(" since")[0] for headline, _ in told[1]
-    ]
-    assert not any("gateway" in words for event in told[1] for words in event)
+    plain, named = ([event.headline.split(" since")[0] for event in events] for events in told)
+    assert plain == named
+    assert not any("gateway" in f"{event.headline} {event.sentence}" for event in told[1])
 
 
 def test_changes_may_be_asked_of_one_product(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`hil changes --product NAME`; one that the history does not hold is named, with those that it does."""
     save(planted(Rack(boards=("e1",), product=NODE), Rack(boards=("e1",)), nights=6), tmp_path)
     assert run_command(["changes", "--history", str(tmp_path), "--product", NODE]) == 0
-    assert capsys.readouterr().out.startswith("6 series over up to 6 nights")
+    assert capsys.readouterr().out.startswith("6 series")
     assert run_command(["changes", "--history", str(tmp_path), "--product", "sensor-nod"]) == 2
-    assert "did you mean 'sensor-node'? Next: it holds sensor-node: " in capsys.readouterr().err
+    assert "did you mean 'sensor-node'?" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -212,10 +203,10 @@ def test_a_project_gives_its_figures_its_product(tmp_path: Path) -> None:
 
     first = done()
     assert first.returncode == 0, first.stderr
-    assert first.stdout.startswith("sensor-node:imported/e1/publish//latency_ms\n1 new figure, ")
+    assert first.stdout.startswith("sensor-node:imported/e1/publish//latency_ms\n")
     (written,) = (tmp_path / "out" / "history" / "imported").iterdir()
     assert json.loads(written.read_text())["product"] == NODE
     (tmp_path / "hil.toml").write_text(f'product = "Node"\n{toml}')
     second = done()
     assert second.returncode == 2
-    assert "hil.toml: product: 'Node' is not a valid product name" in second.stderr
+    assert "hil.toml: product: 'Node'" in second.stderr

@@ -68,18 +68,15 @@ def test_runs_are_measured_until_enough_count(lab: Lab) -> None:
     lab.fate("0 3 0")
     lab.measure(2)
     assert lab.calls == ["0", "3", "0"]
-    assert [line for line in lab.said if "measured again" in line] == [
-        "That run ended with 3 and does not count; it is measured again."
-    ]
+    (again,) = [line for line in lab.said if "measured again" in line]
+    assert "ended with 3" in again
 
 
 @pytest.mark.slow
 def test_runs_that_fail_one_after_another_end_it(lab: Lab) -> None:
     """It does not go on all night against a rack that is broken."""
     lab.fate("0 3 3 3 3")
-    with pytest.raises(
-        RigError, match=r"3 runs in a row failed, the last one with 3.*same command continues"
-    ):
+    with pytest.raises(RigError, match=r"3 runs in a row failed, the last one with 3"):
         lab.measure(5)
     assert len(lab.calls) == 1 + MOST_FAILURES
 
