@@ -175,7 +175,7 @@ def test_a_board_that_left_is_no_witness_but_the_others_are() -> None:
 def test_both_signs_of_one_quantity_are_one_event(cause: str) -> None:
     """What makes p50 faster and p99 slower, be it a commit or the rack, is one thing for better and worse."""
     step = both(since(20, -0.15, metric="publish_latency_p50"), since(20, 0.2, metric="publish_latency_p99"))
-    (event,) = told(dataclasses.replace(Rack(), **{cause: step}))
+    (event,) = told(dataclasses.replace(Rack(), **{cause: step}))  # type: ignore[arg-type]
     assert (event.cause, event.effect, event.telling.effect) == (cause, "mixed", "worse")
     assert " up to 2" in event.headline
 

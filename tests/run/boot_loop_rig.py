@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from hil.base.errors import HilError
 from hil.boards.firmware.build_folder import Image
@@ -138,6 +139,9 @@ class FakeRig:
     def append(self, entry: Entry) -> None:
         with self.lock:
             self.entries.append(entry)
+
+    def found(self, kind: type[Any]) -> list[Any]:
+        return [entry for entry in self.entries if isinstance(entry, kind)]
 
     def now_utc(self) -> str:
         return "2026-01-01T00:00:00Z"

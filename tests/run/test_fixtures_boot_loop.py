@@ -93,7 +93,7 @@ def test_a_defect_of_the_harness_is_not_the_firmwares() -> None:
     (fault,) = [e for e in rig.entries if isinstance(e, Fault)]
     assert (fault.exit_code, fault.board) == (3, "v1")
     said, _, where = fault.sentence.partition(" (")
-    assert said == "the harness failed on board v1: ZeroDivisionError('oops')"
+    assert said.endswith(" board v1: ZeroDivisionError('oops')")
     assert where.startswith("test_fixtures_boot_loop.py:")
     assert "\n" not in where
     assert sum(isinstance(e, RunRecord) for e in rig.entries) == len(CASES)
@@ -126,20 +126,10 @@ def test_each_image_is_flashed_once_and_then_booted_for_its_cases() -> None:
     rig = FakeRig()
     run(Plan("all", (BoardPlan(V1, (CASES, CASES, SLOW, SLOW), ()),)), rig)
     fast, slow = (str(Image(V1.target, tick_hz)) for tick_hz in (1000, 100))
-    expected = [
-        ("flash", fast),
-        ("boot", fast),
-        ("boot", fast),
-        ("flash", slow),
-        ("boot", slow),
-        ("boot", slow),
-    ]
+    expected = [(step, image) for image in (fast, slow) for step in ("flash", "boot", "boot")]
     assert [(step, image) for step, _board, image in rig.steps] == expected
-    boots: dict[str, list[int]] = {}
-    for entry in rig.entries:
-        assert isinstance(entry, RunRecord)
-        boots.setdefault(entry.case_id, []).append(entry.boot_index)
-    assert boots == {case.case_id: [0, 1] for case in (*CASES, *SLOW)}
+    boots = sorted((entry.case_id, entry.boot_index) for entry in rig.entries)  # type: ignore[union-attr]
+    assert boots == sorted((case.case_id, boot) for case in (*CASES, *SLOW) for boot in (0, 1))
 
 
 def test_a_fault_in_the_first_stage_leaves_out_the_second_one() -> None:
@@ -200,11 +190,13 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def test_the_wait_for_another_runs_rack_is_not_this_runs_time(clock: Clock) -> None:
-    """A run that may not flash while another one measures alone goes on when that is over."""
-    loop = run(plan_of(V1, V2), rig := FakeRig(before_rack=clock.pass_an_hour))
-    assert not loop._is_overdue()
-    assert sum(isinstance(entry, RunRecord) for entry in rig.entries) == 2 * len(CASES)
+@pytest.mark.parametrize("waits_for", ["rack", "air"])
+def test_the_wait_for_another_run_is_not_this_runs_time(clock: Clock, waits_for: str) -> None:
+    """A run that may not flash while another one measures alone, or whose whole time is spent while another
+    one has the air, goes on when that is over."""
+    rig = FakeRig(**{f"before_{waits_for}": clock.pass_an_hour})  # type: ignore[arg-type]
+    assert not run(plan_of(V1, V2), rig)._is_overdue()
+    assert len(rig.found(RunRecord)) == 2 * len(CASES)
 
 
 def test_threads_that_wait_at_once_wait_for_one_time() -> None:
@@ -298,13 +290,6 @@ def test_a_run_that_waits_for_another_runs_air_can_be_stopped() -> None:
     loop.stop("interrupted")
     assert [e.reason for e in rig.entries if isinstance(e, NotRun)] == ["interrupted"] * 3
     assert not any(thread.is_alive() for thread in loop._threads)
-
-
-def test_the_wait_for_another_runs_air_is_not_this_runs_time(clock: Clock) -> None:
-    """A run whose whole time is spent while another one measures goes on when the air is free."""
-    loop = run(plan_of(V1), rig := FakeRig(before_air=clock.pass_an_hour))
-    assert not loop._is_overdue()
-    assert sum(isinstance(entry, RunRecord) for entry in rig.entries) == len(CASES)
 
 
 def test_progress_counts_what_is_done() -> None:

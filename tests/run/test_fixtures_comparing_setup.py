@@ -96,10 +96,8 @@ def test_the_looks_are_what_the_budget_pays(
     assert comparison.looks == tuple((boots, boots) for boots in looks)
     assert (comparison.boot_s or 0.0) > BOOT_S
     assert comparison.boards == ("e1", "e2")
-    assert (comparison.candidate_sha256, comparison.other_sha256) == (
-        builds["one"].sha256,
-        builds["two"].sha256,
-    )
+    assert comparison.candidate_sha256 == builds["one"].sha256
+    assert comparison.other_sha256 == builds["two"].sha256
     assert said == []  # 3 + 3 boots on two boards may decide
 
 
@@ -110,7 +108,7 @@ def test_a_spread_run_is_told_where_one_boards_boots_decide_nothing(
     against = replace(campaign.against or pytest.fail("none"), budget_s=1.0)
     one_board = spread(campaign.plan, quarantine={})
     _directory, said = prepared(replace(campaign, against=against, plan=one_board), builds["one"])
-    assert [line for line in said if "3 + 3 boots on 1 board are planned" in line and "--target" not in line]
+    assert [line for line in said if "3 + 3 boots on 1 board" in line and "--target" not in line]
 
 
 def test_a_reference_has_a_fixed_number_of_boots(campaign: Campaign, builds: Mapping[str, Firmware]) -> None:
@@ -133,13 +131,10 @@ def test_a_base_that_cannot_be_on_the_board_is_told(
     against = replace(campaign.against or pytest.fail("none"), firmware=other)
     directory, said = prepared(replace(campaign, against=against), builds["one"])
     entries = directory.read().entries
-    assert [entry.board for entry in entries if isinstance(entry, NotRun) and not entry.expected] == [
-        "e1",
-        "e2",
-    ]
-    why = "the base cannot be on a board beside the candidate: its partition table is another one"
-    assert {entry.reason for entry in entries if isinstance(entry, NotRun)} == {f"not compared: {why}"}
-    assert said == [f"Warning: virtual-esp32 is not compared: {why}."]
+    left = [entry for entry in entries if isinstance(entry, NotRun)]
+    assert [(entry.board, entry.cause) for entry in left] == [("e1", "not-compared"), ("e2", "not-compared")]
+    assert all("partition table" in sentence for sentence in [*said, *(entry.reason for entry in left)])
+    assert len(said) == 1
 
 
 def test_a_suite_without_rules_is_told(campaign: Campaign, builds: Mapping[str, Firmware]) -> None:
@@ -148,7 +143,7 @@ def test_a_suite_without_rules_is_told(campaign: Campaign, builds: Mapping[str, 
     directory, said = prepared(replace(campaign, thresholds={"echo": echo}), builds["one"])
     assert len(comparison_of(directory).looks) == 1
     assert len(said) == 1
-    assert "no rule under 'compare:' names a case of 'pr'" in said[0]
+    assert "'compare:'" in said[0]
 
 
 def test_the_same_bytes_are_found(campaign: Campaign, builds: Mapping[str, Firmware]) -> None:
@@ -205,20 +200,19 @@ def test_a_changed_ruler_in_the_same_bytes_is_no_pass(
     directory, said = prepared(replace(campaign, against=against), named if by_name else builds["two"])
     entries = directory.read().entries
     assert [entry.identical for entry in entries if isinstance(entry, Comparison)] == [True] * is_compared
-    why = "only what measures has changed (benches, load), and the base was built with it"
-    reasons = {entry.reason for entry in entries if isinstance(entry, NotRun) and not entry.expected}
-    assert reasons == (set() if is_compared else {f"not compared: {why}"})
-    assert (f"Warning: virtual-esp32 is not compared: {why}." in said) is not is_compared
+    left = [entry for entry in entries if isinstance(entry, NotRun)]
+    assert {entry.cause for entry in left} == (set() if is_compared else {"not-compared"})
+    assert all("(benches, load)" in entry.reason for entry in left)
+    assert (
+        any("virtual-esp32 is not" in line and "(benches, load)" in line for line in said) is not is_compared
+    )
 
 
 @pytest.mark.parametrize(
     ("ruler", "words"),
     [
         (Ruler("c" * 40, dirty=False), ""),
-        (
-            Ruler("c" * 40, dirty=False, moved=BENCHES),
-            "base was built with benches, load of cccccccccccc; what",
-        ),
+        (Ruler("c" * 40, dirty=False, moved=BENCHES), "benches, load of cccccccccccc"),
         (Ruler("c" * 40, dirty=False, reason="no link/new.h"), "cannot be compared. no link/new.h"),
     ],
 )

@@ -78,7 +78,7 @@ def test_the_first_bad_commit_is_found(tmp_path: Path) -> None:
     done = checkout.follow(checkout.commands)
     assert done.returncode == 0, done.stderr
     assert "1" in done.stdout.splitlines()
-    assert f"{checkout.commits[4]} is the first bad commit" in done.stdout
+    assert f"{checkout.commits[4]} is the first bad" in done.stdout
     (checkout.path / "out").rename(tmp_path / "out")
     assert checkout.git("status", "--porcelain", "--branch") == before
 
@@ -90,7 +90,7 @@ def test_a_commit_that_was_not_decided_is_skipped(tmp_path: Path, skipped: ExitC
     status = skipped if isinstance(skipped, str) else int(skipped)
     checkout = Checkout(tmp_path, [0, 0, 0, status, 1, 1, 1])
     done = checkout.bisect()
-    assert "There are only 'skip'ped commits left to test" in done.stdout
+    assert "skip" in checkout.git("bisect", "log")
     assert {checkout.commits[3], checkout.commits[4]} <= set(done.stdout.split())
 
 
@@ -101,7 +101,7 @@ def test_a_mistake_ends_the_bisection(tmp_path: Path, status: ExitCode) -> None:
     checkout = Checkout(tmp_path, [0, 0, 0, int(status), 1, 1, 1])
     done = checkout.bisect()
     assert done.returncode != 0
-    assert "is the first bad commit" not in done.stdout
+    assert "first bad commit" not in done.stdout
     assert "exit code 255" in done.stdout + done.stderr
     assert "skip" not in checkout.git("bisect", "log")
 

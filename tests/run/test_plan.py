@@ -15,7 +15,7 @@ from hil.boards.rack import Rack, load_rack
 from hil.gate.pairs import may_block
 from hil.model import KINDS, Case, Scalar
 from hil.network.peers.gateway.plan import RequesterPlan
-from hil.run.plan import deadline_s, make_plan
+from hil.run.plan import BoardPlan, deadline_s, make_plan
 from hil.run.plan.comparing import cases_of, compared
 from hil.run.plan.deadline import GATEWAY_READY_S, expected_s
 from hil.run.plan.selection import select_cases
@@ -81,8 +81,8 @@ def test_a_selection_is_a_boolean_expression(selection: str, expected: set[str])
         ("quick publish", ["'publish' was not expected"]),
         ("quick ; ls", ["'; ls'"]),
         ("transport>tls", ["does not compare with a number"]),
-        ("qos=2", ["matches none of the 4 cases; nearest: 4 cases but for 'qos=2' (qos is "]),
-        ("quick and qos=2", ["; nearest: 1 case but for 'qos=2' (qos is 1).", "Next: loosen it"]),
+        ("qos=2", ["none of the 4 cases", "4 cases but for 'qos=2' (qos is "]),
+        ("quick and qos=2", ["1 case but for 'qos=2' (qos is 1)"]),
         ("publsh/qos=1", ["unknown bench 'publsh'", "did you mean 'publish'"]),
         ("publish/qos=7", ["matches none of the 4 cases"]),
         ("", ["ends too early"]),
@@ -110,38 +110,37 @@ def test_a_limit_leaves_cases_out_with_the_reason() -> None:
     limited, free = make_plan(rack, BENCHES, selection="publish").boards
     assert LARGE not in limited.cases
     assert LARGE in free.cases
-    assert [omitted.reason for omitted in limited.omitted] == [
-        "payload_bytes=2048 is beyond max_payload_bytes=512 of board v1"
-    ]
+    assert_reason(limited, "payload_bytes=2048", "max_payload_bytes=512 of board v1")
+
+
+def assert_reason(plan: BoardPlan, *words: str) -> None:
+    """Exactly one case is left out, and its reason names these."""
+    (omitted,) = plan.omitted
+    assert [word for word in words if word not in omitted.reason] == [], omitted.reason
+
+
+def planned(case: Case, rack: Rack) -> BoardPlan:
+    """Return the plan of the rack's first board for the one case that there is."""
+    return make_plan(rack, {case.bench: Source({"nightly": (case,)})}, selection="nightly").boards[0]
 
 
 def test_packets_that_tls_hides_are_not_dropped() -> None:
     """A case that drops packets of connecting runs over plain TCP only, and the plan says so."""
-    cases = tuple(
-        Case("reconnect", {"cause": cause, "transport": transport})
-        for cause, transport in (
-            ("connack", "tcp"),
-            ("connack", "tls"),
-            ("syn", "password"),
-            ("broker", "tls"),
-        )
-    )
+    pairs = (("connack", "tcp"), ("connack", "tls"), ("syn", "password"), ("broker", "tls"))
+    cases = tuple(Case("reconnect", {"cause": cause, "transport": transport}) for cause, transport in pairs)
     plan = make_plan(RACK, {"reconnect": Source({"nightly": cases})}, selection="nightly")
     one = plan.for_board("v1")
     assert one.cases == (cases[0], cases[2], cases[3])
-    assert [omitted.reason for omitted in one.omitted] == [
-        "cause=connack drops packets of plain TCP, and transport=tls is TLS"
-    ]
+    assert_reason(one, "cause=connack", "transport=tls")
 
 
 def test_a_bench_for_chips_alone_is_left_out_by_name_on_virtual_boards() -> None:
     """The host has not all drivers: what needs one is no failure there, and its reason is by name."""
     case = Case("adc_jitter", {"count": 100})
     source = {"adc_jitter": Source({"nightly": (case,)}, kinds=("physical",))}
-    on_host = make_plan(RACK, source, selection="nightly").boards[0]
-    assert [omitted.reason for omitted in on_host.omitted] == [
-        "adc_jitter is for physical boards, and board v1 is virtual"
-    ]
+    assert_reason(
+        make_plan(RACK, source, selection="nightly").boards[0], "adc_jitter", "physical", "v1 is virtual"
+    )
     assert make_plan(lab_rack(), source, selection="nightly").boards[0].cases == (case,)
 
 
@@ -158,19 +157,21 @@ def lab_rack(*, capture: str = "") -> Rack:
         ({"loss_up_ppm": 10_000, "rate_up_kbit": 800}, "rate_up_kbit=800, loss_up_ppm=10000 needs an air"),
         ({"fault": "blackout"}, "fault=blackout needs an air"),
         ({"cause": "access_point"}, "cause=access_point needs an air"),
-        ({"fault": "wire"}, "fault=wire needs an interface at the access point (capture: in"),
-        ({"cause": "connack"}, "cause=connack needs an interface at the access point (capture: in"),
+        ({"fault": "wire"}, "fault=wire needs an interface"),
+        ({"cause": "connack"}, "cause=connack needs an interface"),
         ({"air": "rack", "delay_us": -1, "loss_up_ppm": 0, "fault": "kill", "cause": "broker"}, ""),
     ],
 )
 def test_what_a_real_access_point_cannot_do_is_left_out(parameters: dict[str, Scalar], word: str) -> None:
-    """On a rack with a radio, cases that want another air are left out with the reason, never a fault."""
+    """On a rack with a radio, cases that want another air are left out with the reason, never a fault. Frames
+    of a board are dropped behind the interface that the rack file names, where it does."""
     case = Case("delivery", parameters)
-    source = {"delivery": Source({"nightly": (case,)})}
-    plan = make_plan(lab_rack(), source, selection="nightly").boards[0]
+    plan = planned(case, lab_rack())
     assert plan.cases == (() if word else (case,))
     assert all(omitted.reason.startswith(word) for omitted in plan.omitted)
-    assert make_plan(RACK, source, selection="nightly").boards[0].cases == (case,)
+    assert planned(case, RACK).cases == (case,)
+    if "interface" in word:
+        assert planned(case, lab_rack(capture="wlan0")).cases == (case,)
 
 
 @pytest.mark.parametrize(
@@ -186,23 +187,10 @@ def test_what_tc_makes_of_a_real_air_is_planned(shapes: tuple[str, ...], reason:
     lab = lab_rack(capture="wlan0")
     lab = replace(lab, access_point=replace(lab.access_point, shapes=shapes))
     case = Case("echo", {"air": "rack", "delay_us": 5000, "rate_down_kbit": 800, "loss_up_ppm": 9})
-    plan = make_plan(lab, {"echo": Source({"nightly": (case,)})}, selection="nightly").boards[0]
+    plan = planned(case, lab)
     assert plan.cases == (() if reason else (case,))
     assert all(omitted.reason.startswith(reason) for omitted in plan.omitted)
-    other = Case("echo", {"air": "hotspot"})
-    plan = make_plan(lab, {"echo": Source({"nightly": (other,)})}, selection="nightly").boards[0]
-    assert not plan.cases
-
-
-@pytest.mark.parametrize("parameters", [{"fault": "wire"}, {"cause": "connack"}])
-def test_a_rack_that_captures_at_its_access_point_can_drop_packets_there(
-    parameters: dict[str, Scalar],
-) -> None:
-    """The frames of a board are dropped behind the interface that the rack file names."""
-    case = Case("delivery", parameters)
-    source = {"delivery": Source({"nightly": (case,)})}
-    lab = lab_rack(capture="wlan0")
-    assert make_plan(lab, source, selection="nightly").boards[0].cases == (case,)
+    assert not planned(Case("echo", {"air": "hotspot"}), lab).cases
 
 
 def test_a_core_that_the_chip_has_not_is_left_out() -> None:
@@ -212,28 +200,29 @@ def test_a_core_that_the_chip_has_not_is_left_out() -> None:
     assert [board.cases == pinned for board in plan.boards] == [True, True, True, False]
     single = plan.for_board("v4")
     assert single.cases == pinned[:2]
-    assert [omitted.reason for omitted in single.omitted] == [
-        "producer_core=1: an esp32c3 has no core 1 (board v4)"
-    ]
+    assert_reason(single, "producer_core=1: ", "esp32c3", "board v4")
 
 
 @pytest.mark.parametrize(
-    ("parameters", "reason"),
+    ("parameters", "named"),
     [
-        ({"placement": "cross"}, "placement=cross needs two cores, and an esp32c3 has one (board v4)"),
-        ({"load": "migrate"}, "load=migrate needs two cores, and an esp32c3 has one (board v4)"),
-        ({"threads": "all"}, "threads=all needs two cores, and an esp32c3 has one (board v4)"),
+        ({"placement": "cross"}, "placement=cross"),
+        ({"load": "migrate"}, "load=migrate"),
+        ({"threads": "all"}, "threads=all"),
         ({"placement": "same", "load": "same_core", "threads": "core0", "task_core": "0"}, ""),
     ],
 )
 def test_what_needs_two_cores_is_left_out_on_a_chip_with_one(
-    parameters: dict[str, Scalar], reason: str
+    parameters: dict[str, Scalar], named: str
 ) -> None:
     """Words that place tasks on both cores are planned for chips with two, and for others with the reason."""
     case = Case("jitter", parameters)
     plan = make_plan(RACK, {"jitter": Source({"quick": (case,)})}, selection="quick")
     assert all(plan.for_board(board).cases == (case,) for board in ("v1", "v2", "v3"))
-    assert [omitted.reason for omitted in plan.for_board("v4").omitted] == ([reason] if reason else [])
+    if named:
+        assert_reason(plan.for_board("v4"), f"{named} needs two cores", "esp32c3", "board v4")
+    else:
+        assert plan.for_board("v4").cases == (case,)
 
 
 @pytest.mark.parametrize("parameter", ["load", "memory"])
@@ -243,9 +232,7 @@ def test_psram_is_measured_where_a_label_says_that_it_is_there(parameter: str) -
     rack = replace(RACK, boards=(replace(RACK.boards[0], labels=("devkit", "psram")), RACK.boards[1]))
     has, has_not = make_plan(rack, {"memory": Source({"quick": (case,)})}, selection="quick").boards
     assert has.cases == (case,)
-    assert [omitted.reason for omitted in has_not.omitted] == [
-        f"{parameter}=psram needs a board with the label 'psram', which board v2 has not"
-    ]
+    assert_reason(has_not, f"{parameter}=psram", "label 'psram'", "board v2")
 
 
 def test_cases_are_planned_in_stages_by_the_image_that_they_run_on() -> None:
@@ -259,12 +246,8 @@ def test_cases_are_planned_in_stages_by_the_image_that_they_run_on() -> None:
         ("virtual-esp32+tick100", ((slow,),) * 2),
     ]
     assert {first.boots_of(case) for case in (fast, slow, SMALL)} == {2}
-    assert [str(image) for image in plan.images] == [
-        "virtual-esp32",
-        "virtual-esp32+tick100",
-        "virtual-esp32c3",
-        "virtual-esp32c3+tick100",
-    ]
+    images = [f"virtual-{chip}{tick}" for chip in ("esp32", "esp32c3") for tick in ("", "+tick100")]
+    assert [str(image) for image in plan.images] == images
 
 
 def test_a_tick_that_no_image_has_is_refused() -> None:
@@ -281,12 +264,6 @@ def test_a_limit_on_an_unknown_parameter_is_named() -> None:
         make_plan(replace(RACK, boards=(board,)), BENCHES, selection="quick")
 
 
-def test_the_deadline_covers_the_schedule() -> None:
-    """The deadline of a case is longer than its samples take at their mean interval and the last timeout."""
-    case = Case("publish", {"count": 200, "warmup": 10, "interval_us": 100_000, "timeout_ms": 5000})
-    assert deadline_s(case) > 210 * 0.1 + 5.0
-
-
 def test_the_deadline_covers_messages_that_loss_holds_up() -> None:
     """A call may block until the client gives up: each message its network timeout and a new connection."""
     lost = {"count": 10, "network_timeout_ms": 10_000, "reconnect_ms": 1000}
@@ -297,6 +274,7 @@ def test_the_deadline_covers_messages_that_loss_holds_up() -> None:
 @pytest.mark.parametrize(
     ("parameters", "least_s"),
     [
+        ({"count": 200, "warmup": 10, "interval_us": 100_000, "timeout_ms": 5000}, 210 * 0.1 + 5.0),
         ({"duration_s": 30, "timeout_ms": 10_000}, 45.0 + 10.0),
         (
             {"reads": 5, "reads_after_reconnect": 5, "pause_ms": 32_000, "timeout_ms": 10_000},

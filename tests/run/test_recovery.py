@@ -61,9 +61,6 @@ class HangingRig(FakeRig):
     def climbed_rungs(self) -> list[str]:
         return [step for step, _board, _image in self.steps if step in WITH_BASE]
 
-    def found(self, kind: type) -> list[object]:
-        return [entry for entry in self.entries if isinstance(entry, kind)]
-
 
 @pytest.mark.parametrize(
     ("mends", "climbed"),
@@ -81,36 +78,23 @@ def test_a_rung_is_climbed_only_where_the_one_before_failed(mends: str, climbed:
     assert not rig.found(Fault)
     assert len(rig.found(RunRecord)) == 2 * len(CASES)
     (recovery,) = rig.found(Recovery)
-    assert isinstance(recovery, Recovery)
     assert (recovery.board, recovery.by, recovery.during) == (V1.id, mends, CASES[1].case_id)
     assert recovery.tried == ("reset", *climbed)
     flashed = [board for step, board, _image in rig.steps if step == "flash"]
     assert flashed.count(V1.id) == (2 if mends == "erase and re-flash" else 1)
 
 
-def test_a_board_that_a_reset_brings_back_was_hung_by_its_firmware() -> None:
-    """Exit 1, no rung beyond the reset; the other board measures on."""
-    rig = HangingRig(mends="reset")
+@pytest.mark.parametrize("in_use", [True, False])
+def test_a_board_that_a_reset_brings_back_was_hung_by_its_firmware(in_use: bool) -> None:
+    """Exit 1, no rung beyond the reset; the other board measures on. Of one that had not answered before
+    nobody knows what kept it silent: it measures on, and nobody is blamed."""
+    rig = HangingRig(mends="reset", in_use=in_use)
     run(plan_of(V1, V2), rig)
     assert rig.climbed_rungs() == []
-    (fault,) = rig.found(Fault)
-    assert isinstance(fault, Fault)
-    assert (fault.owner, fault.exit_code, fault.board, fault.case_id) == (
-        "firmware",
-        1,
-        V1.id,
-        CASES[1].case_id,
-    )
-    assert "hung: not a byte came. A reset alone recovered it" in fault.sentence
-    assert len(rig.found(RunRecord)) == 1 + len(CASES)
-
-
-def test_a_board_that_had_not_answered_before_was_not_hung_by_its_firmware() -> None:
-    """A reset brings it back, and nobody knows what kept it silent: it measures on, and nobody is blamed."""
-    rig = HangingRig(mends="reset", in_use=False)
-    run(plan_of(V1, V2), rig)
-    assert not rig.found(Fault)
-    assert len(rig.found(RunRecord)) == 2 * len(CASES)
+    faults = [(fault.owner, fault.exit_code, fault.board, fault.case_id) for fault in rig.found(Fault)]
+    assert faults == [("firmware", 1, V1.id, CASES[1].case_id)] * in_use
+    assert all("hung: not a byte came. " in fault.sentence for fault in rig.found(Fault))
+    assert len(rig.found(RunRecord)) == (1 if in_use else len(CASES)) + len(CASES)
 
 
 def test_a_board_that_nothing_brings_back_is_the_rigs() -> None:
@@ -118,12 +102,10 @@ def test_a_board_that_nothing_brings_back_is_the_rigs() -> None:
     rig = HangingRig()
     run(plan_of(V1, V2), rig)
     (fault,) = rig.found(Fault)
-    assert isinstance(fault, Fault)
     assert (fault.owner, fault.board) == ("rig", V1.id)
-    assert "not a byte came. Nothing recovered it within" in fault.sentence
-    assert "reset; power cycle; hub cycle; erase and re-flash." in fault.sentence
+    for word in ("not a byte came. ", "; ".join(ALL)):
+        assert word in fault.sentence
     (recovery,) = rig.found(Recovery)
-    assert isinstance(recovery, Recovery)
     assert (recovery.by, recovery.tried) == ("", ALL)
     assert len(rig.found(RunRecord)) == 1 + len(CASES)
 
@@ -135,11 +117,11 @@ def test_a_board_that_answers_with_the_base_image_alone_is_sound(role: str) -> N
     rig = FakeRig({(V1.id, f"boot {role}"): NoAnswerError("no boot.")}, ladder=ALL)
     rig.on_climb = lambda _board, rung: rig.faults.clear() if rung == "base image" else None
     run(plan_of(V1), rig, BASE)
-    (fault,) = (entry for entry in rig.entries if isinstance(entry, Fault))
+    (fault,) = rig.found(Fault)
     assert (fault.owner, fault.exit_code, fault.board) == ("firmware", 1, V1.id)
-    assert "(reset; power cycle; hub cycle; erase and re-flash)" in fault.sentence
-    assert "the same board answers with the base image" in fault.sentence
-    (recovery,) = (entry for entry in rig.entries if isinstance(entry, Recovery))
+    for word in (f"({'; '.join(ALL)})", "answers with the base image"):
+        assert word in fault.sentence
+    (recovery,) = rig.found(Recovery)
     assert (recovery.by, recovery.tried) == ("base image", WITH_BASE)
     assert [role for _board, role in rig.roles][-1] == "base"
 
@@ -152,10 +134,10 @@ def test_a_board_that_fails_with_the_base_image_too_is_the_rigs(error: HilError)
         rig.faults.update({(board.id, "boot base"): error}) if rung == "base image" else None
     )
     run(plan_of(V1), rig, BASE)
-    (fault,) = (entry for entry in rig.entries if isinstance(entry, Fault))
+    (fault,) = rig.found(Fault)
     assert fault.owner == "rig"
-    assert f"erase and re-flash; base image failed ({error.sentence.rstrip('.')})." in fault.sentence
-    (recovery,) = (entry for entry in rig.entries if isinstance(entry, Recovery))
+    assert f"; base image failed ({error.sentence.rstrip('.')})" in fault.sentence
+    (recovery,) = rig.found(Recovery)
     assert (recovery.by, recovery.tried) == ("", WITH_BASE)
 
 
@@ -164,9 +146,9 @@ def test_the_base_tells_nothing_where_the_candidate_was_not_written_again() -> N
     rig = FakeRig({(V1.id, "boot candidate"): NoAnswerError("no boot.")}, ladder=ALL)
     rig.faults[V1.id, "erase and re-flash"] = NoAnswerError("no port.")
     run(plan_of(V1), rig, BASE)
-    (fault,) = (entry for entry in rig.entries if isinstance(entry, Fault))
+    (fault,) = rig.found(Fault)
     assert fault.owner == "rig"
-    assert "erase and re-flash failed (no port)." in fault.sentence
+    assert "re-flash failed (no port)" in fault.sentence
     assert "base image" not in [step for step, _board, _image in rig.steps]
 
 
@@ -176,8 +158,8 @@ def test_a_switch_that_fails_is_named_and_the_next_rung_climbed() -> None:
     rig.faults = {(V1.id, "power cycle"): RigError("no hub."), (V1.id, "hub cycle"): RigError("x.")}
     run(plan_of(V1), rig)
     (fault,) = rig.found(Fault)
-    assert isinstance(fault, Fault)
-    assert "reset; power cycle failed (no hub); hub cycle failed (x)." in fault.sentence
+    for word in ("power cycle failed (no hub)", "hub cycle failed (x)"):
+        assert word in fault.sentence
 
 
 def test_a_board_that_answers_with_another_fault_is_back() -> None:
@@ -189,9 +171,8 @@ def test_a_board_that_answers_with_another_fault_is_back() -> None:
     )
     run(plan_of(V1), rig)
     (fault,) = rig.found(Fault)
-    assert isinstance(fault, Fault)
     assert (fault.owner, fault.sentence) == ("configuration", "wrong protocol.")
-    assert [entry.by for entry in rig.found(Recovery) if isinstance(entry, Recovery)] == ["power cycle"]
+    assert [entry.by for entry in rig.found(Recovery)] == ["power cycle"]
 
 
 def test_what_falls_silent_again_and_again_is_given_up() -> None:
@@ -214,16 +195,15 @@ def test_a_board_that_cannot_be_flashed_is_helped_by_its_supply_alone() -> None:
     rig.on_climb = lambda board, rung: rig.faults.pop((board.id, "flash")) if rung == "hub cycle" else None
     run(plan_of(V1), rig)
     assert [step for step, _board, _image in rig.steps][:4] == ["flash", "power cycle", "flash", "hub cycle"]
-    assert not [entry for entry in rig.entries if isinstance(entry, Fault)]
+    assert not rig.found(Fault)
 
 
 def test_another_fault_of_the_rig_is_not_what_the_ladder_is_for() -> None:
     """A broker that died is not mended by a board's supply."""
-    errors: list[HilError] = [RigError("the broker died."), ConfigError("wrong.")]
-    for error in errors:
+    for error in (RigError("the broker died."), ConfigError("wrong.")):
         rig = FakeRig({(V1.id, CASES[0].case_id): error}, ladder=ALL)
         run(plan_of(V1), rig)
-        assert not [entry for entry in rig.entries if isinstance(entry, Recovery)]
+        assert not rig.found(Recovery)
 
 
 SUITES = """\
@@ -232,9 +212,7 @@ suites:
     - {qos: [0, 1], count: 300, warmup: 0, interval_us: 10000, payload_bytes: 128}
 
 """
-LADDER_DEADLINE_S = (
-    300.0  # what says nothing is given up after seconds, board by board; only a failure waits so
-)
+LADDER_DEADLINE_S = 300.0  # silence is given up after seconds, board by board; only a failure waits so
 FAULTS = {
     "b1": [("hang", "reset")],
     "b2": [("hang", "power")],
@@ -266,12 +244,8 @@ def test_boards_that_hang_in_a_run_are_brought_back(new_lab: Callable[..., Lab])
     finally:
         running.close()
     entries = lab.entries()
-    assert {entry["board"]: entry["by"] for entry in of_type(entries, "recovery")} == {
-        "b1": "reset",
-        "b2": "power cycle",
-        "b3": "erase and re-flash",
-        "b4": "reset",
-    }
+    mended = {entry["board"]: entry["by"] for entry in of_type(entries, "recovery")}
+    assert mended == {"b1": "reset", "b2": "power cycle", "b3": "erase and re-flash", "b4": "reset"}
     (found,) = of_type(entries, "fault")
     assert (found["board"], found["owner"]) == ("b1", "firmware")
     measured = Counter(entry["board"] for entry in of_type(entries, "record"))
@@ -299,7 +273,6 @@ def test_a_build_that_does_not_boot_is_told_from_a_broken_board(new_lab: Callabl
     entries = lab.entries()
     (fault,) = of_type(entries, "fault")
     assert fault["owner"] == "firmware"
-    assert "the same board answers with the base image" in fault["sentence"]
     (recovery,) = of_type(entries, "recovery")
     assert recovery["tried"] == ["reset", "power cycle", "erase and re-flash", "base image"]
     assert recovery["by"] == "base image"
