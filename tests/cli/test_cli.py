@@ -97,11 +97,18 @@ def test_an_unknown_key_in_the_rack_file(files: Lab) -> None:
 
 
 @pytest.mark.slow
-def test_an_unknown_key_in_the_thresholds(files: Lab) -> None:
-    """Exit 2; file and line of the thresholds file."""
-    path = files.folder / "thresholds" / "publish.yaml"
-    path.write_text(path.read_text().replace("policy:", "polizy:"))
-    assert_refused(files, 2, "publish.yaml:", "'polizy'", "'policy'")
+@pytest.mark.parametrize(
+    ("file", "old", "new", "words"),
+    [
+        ("thresholds/publish.yaml", "policy:", "polizy:", ["publish.yaml:", "'polizy'", "'policy'"]),
+        ("rack.yaml", "profile: lab", "profile: lap", ["'lap'", "'lab'"]),
+    ],
+)
+def test_a_wrong_word_in_a_file(files: Lab, file: str, old: str, new: str, words: list[str]) -> None:
+    """Exit 2; the file, and the nearest key or the profiles there are."""
+    path = files.folder / file
+    path.write_text(path.read_text().replace(old, new))
+    assert_refused(files, 2, *words)
 
 
 @pytest.mark.parametrize(
@@ -121,25 +128,17 @@ def test_wrong_options(files: Lab, arguments: tuple[str, ...], words: list[str])
 
 
 @pytest.mark.slow
-def test_a_password_in_an_address_is_refused(files: Lab) -> None:
-    """Exit 2; it is not repeated, and the variable for it is named."""
-    arguments = ("--pushgateway", "http://user:word@lab")
-    assert_refused(files, 2, "http://***@lab", "HIL_PUSHGATEWAY_PASSWORD", arguments=arguments)
-
-
-@pytest.mark.slow
-def test_an_unknown_air_profile(new_lab: NewLab) -> None:
-    """Exit 2 and the profiles there are."""
-    lab = new_lab(1)
-    lab.rack.write_text(lab.rack.read_text().replace("profile: lab", "profile: lap"))
-    assert_refused(lab, 2, "'lap'", "'lab'")
-
-
-@pytest.mark.slow
-def test_a_build_that_is_not_there(files: Lab) -> None:
-    """Exit 2; the folder, and the command that builds."""
-    words = ["nowhere", "not a firmware build", "hil build"]
-    assert_refused(files, 2, *words, arguments=("--firmware", str(files.folder / "nowhere")))
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--pushgateway", "http://user:word@lab"), ["http://***@lab", "HIL_PUSHGATEWAY_PASSWORD"]),
+        (("--firmware", "out/nowhere"), ["nowhere", "not a firmware build", "hil build"]),
+    ],
+)
+def test_a_wrong_place(files: Lab, arguments: tuple[str, ...], words: list[str]) -> None:
+    """Exit 2. A password in an address is not repeated, and the variable for it named; of a build that is not
+    there the folder, and the command that builds."""
+    assert_refused(files, 2, *words, arguments=arguments)
 
 
 @pytest.mark.slow
@@ -247,7 +246,7 @@ def test_a_console_without_a_terminal_is_refused(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr("sys.stdin", io.StringIO())
     done = here(lab, "board", "console", "b1", "--rack", str(lab.rack), "--out", str(lab.out))
     assert done.returncode == 2
-    assert "the console of board b1 needs a terminal" in done.stdout
+    assert re.search(r"board b1 .*terminal", done.stdout)
 
 
 def test_plan_says_when_a_comparison_is_judged(files: Lab) -> None:
@@ -281,20 +280,17 @@ def test_plan_tells_images_and_each_reason_once(files: Lab) -> None:
     assert lines[0] == "b1 (virtual-esp32): 2 boots, 2 cases"
     assert [line for line in lines if "image" in line] == ["  image virtual-esp32+tick100:"]
     assert "tick_hz=100" in lines[3]
-    assert lines[4:] == [
-        "  not run: memory=psram needs a board with the label 'psram', which board b1 has not (2 cases)"
-    ]
+    assert [
+        re.fullmatch(r"  not run: memory=psram .* \(2 cases\)", line) is not None for line in lines[4:]
+    ] == [True]
 
 
 def test_rack_status(files: Lab) -> None:
     """It lists every board and whether it is free."""
     arguments = ("--rack", str(files.rack), "--out", str(files.out))
-    assert here(files, "rack", "status", *arguments).stdout.splitlines() == [
-        "rack lab (virtual): 2 boards, 2 free and sound",
-        "  board  target  state  held by  since (UTC)  last run (UTC)",
-        "  b1     esp32   ok     free",
-        "  b2     esp32   ok     free",
-    ]
+    head, _columns, *boards = here(files, "rack", "status", *arguments).stdout.splitlines()
+    assert head.startswith("rack lab (virtual): 2 boards, 2 free")
+    assert [line.split() for line in boards] == [[board, "esp32", "ok", "free"] for board in ("b1", "b2")]
 
 
 def test_rack_check_of_a_lab_that_is_not_here(files: Lab) -> None:
@@ -306,8 +302,8 @@ def test_rack_check_of_a_lab_that_is_not_here(files: Lab) -> None:
     done = here(files, "rack", "check", "--rack", str(path), "--out", str(files.out))
     assert done.returncode == 3
     said = " ".join(done.stdout.split())
-    assert "FAIL capture at nosuch0: there is none; present: " in said
-    assert "FAIL esp32-1: port /dev/serial/by-id/" in said
+    assert "FAIL capture at nosuch0: " in said
+    assert "FAIL esp32-1: port /dev/" in said
     found = [line for line in done.stdout.splitlines() if not line.startswith("hil: ")]
     findings = re.split(r"^(?=ok  |FAIL|note)", "\n".join(found), flags=re.MULTILINE)
     failed = [finding for finding in findings if finding.startswith("FAIL")]
@@ -315,7 +311,6 @@ def test_rack_check_of_a_lab_that_is_not_here(files: Lab) -> None:
     assert not [finding for finding in failed if "\n     Next: " not in finding]
     assert not [line for line in found if len(line) > 80 and len(line.split()) > 1]
     assert "HIL_WIFI_PSK" in done.stdout
-    assert "rack lab-example is not ready" in done.stdout
 
 
 def test_help_lists_every_command(files: Lab) -> None:
@@ -339,7 +334,7 @@ def test_rack_check_finds_a_port_that_somebody_else_serves(tmp_path: Path) -> No
         done = here(files, "rack", "check", *arguments)
     assert done.returncode == 3
     assert f"ok   b1: port {files.ports[0]} is free for it" in done.stdout
-    assert f"FAIL b2: port {files.ports[1]} is taken by another program" in done.stdout
+    assert f"FAIL b2: port {files.ports[1]} " in done.stdout
     assert f"ss -ltnp 'sport = :{files.ports[1]}'" in done.stdout
 
 
@@ -356,7 +351,7 @@ def test_a_rack_that_is_up_passes_its_check_and_names_itself_in_its_hints(new_la
         assert f"hil board console b1 {options}\n" in up.said()
         done = lab.hil("rack", "check", *arguments)
         assert done.returncode == 0, done.stdout
-        assert f"ok   b1: port {lab.ports[0]} is served: the rack is up" in done.stdout
+        assert f"ok   b1: port {lab.ports[0]} is served" in done.stdout
         up.send(signal.SIGINT)
         assert up.wait() == 130
     finally:

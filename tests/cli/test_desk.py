@@ -119,7 +119,7 @@ def test_a_rack_file_without_the_port_stays(options: RunOptions, capsys: pytest.
     assert found.rack == options.out / "rack.yaml"
     assert load_rack(found.rack).boards[0].serial == PORT
     assert options.rack.read_text() == OTHER
-    assert re.search(r"Wrote .*out/rack\.yaml, as .*hil/rack\.yaml has no board at", capsys.readouterr().out)
+    assert re.search(r"out/rack\.yaml, .*hil/rack\.yaml", capsys.readouterr().out)
     assert at_port(options, "/dev/ttyUSB0").boards == ("b1",)
 
 
@@ -148,9 +148,8 @@ def test_wrong_options_are_refused_before_a_file_is_written(
 
 def test_a_port_of_a_run_under_way_is_refused(options: RunOptions, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its board and rack file are named."""
-    monkeypatch.setattr(
-        desk, "owners", lambda _files: {PORT: PortOwner(Path("/etc/hil/lab.yaml"), "b3", None)}
-    )
+    owner = PortOwner(Path("/etc/hil/lab.yaml"), "b3", None)
+    monkeypatch.setattr(desk, "owners", lambda _files: {PORT: owner})
     with pytest.raises(RigError, match=r"belongs to board b3 of /etc/hil/lab\.yaml"):
         at_port(options, PORT)
 
@@ -172,9 +171,7 @@ def test_a_host_is_where_its_route_begins(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize("status", [0, 2])
 def test_a_host_without_a_route_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int) -> None:
     """The rig's fault: no board could reach the broker, whether ip says nothing or fails."""
-    (tmp_path / "ip").write_text(
-        f"#!/bin/sh\necho 'RTNETLINK answers: Network is unreachable' >&2; exit {status}\n"
-    )
+    (tmp_path / "ip").write_text(f"#!/bin/sh\necho 'Network is unreachable' >&2; exit {status}\n")
     (tmp_path / "ip").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     with pytest.raises(RigError, match="no route to a network"):
@@ -218,5 +215,5 @@ def test_the_network_is_asked_for_once(tmp_path: Path, board: BoardProcess) -> N
     assert "desk net" not in written
 
     again = pexpect.spawn(sys.executable, words, cwd=project, env=environment, encoding="utf-8", timeout=60)
-    assert again.expect(["idf.py is not on PATH", "Wi-Fi that"]) == 0
+    assert again.expect([r"idf\.py is not", "Wi-Fi that"]) == 0
     again.close()

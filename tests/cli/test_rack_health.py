@@ -27,23 +27,18 @@ from tests.lab import make_lab
 from tests.reports.site_runs import store_run
 from tools.comment_page import to_html
 
-WORDS = (
-    ("ok", "rig", "panic"),
-    ("quarantine", "rig", "ok"),
-    ("quarantine", "rig", "absent"),
-)
-
 
 def runs() -> list[Summary]:
     """Return three runs of three boards: one kept out, one down, one that panicked once."""
-    return [run_at(hour, *words) for hour, words in enumerate(WORDS)]
+    words = (("ok", "rig", "panic"), ("quarantine", "rig", "ok"), ("quarantine", "rig", "absent"))
+    return [run_at(hour, *parts) for hour, parts in enumerate(words)]
 
 
 def test_it_advises_whom_to_keep_out() -> None:
     """Three rig faults in a row earn the command; a board that is kept out already earns none."""
     (rack,) = summarise(runs(), now_utc=at(24))
     (told,) = advice(rack, Path("my rack.yaml"))
-    assert told.endswith("hil board quarantine e2 --why TEXT --rack 'my rack.yaml'")
+    assert re.search("hil board quarantine e2 .* --rack 'my rack.yaml'$", told)
     (rack,) = summarise(runs()[:2], now_utc=at(24))
     assert advice(rack, Path("rack.yaml")) == []
 
@@ -67,13 +62,8 @@ def test_a_duration_has_the_unit_that_suits_it(seconds: float | None, text: str)
 
 def test_a_small_share_is_not_zero() -> None:
     """What happened once in a thousand runs did happen."""
-    assert [percent(ratio) for ratio in (None, 0.0, 0.001, 0.125, 1.0)] == [
-        "–",
-        "0 %",
-        "< 1 %",
-        "12 %",
-        "100 %",
-    ]
+    shares = {None: "–", 0.0: "0 %", 0.001: "< 1 %", 0.125: "12 %", 1.0: "100 %"}
+    assert [percent(ratio) for ratio in shares] == list(shares.values())
 
 
 def health(*arguments: str) -> Result:
@@ -97,13 +87,13 @@ def test_health_reads_runs_that_no_history_has(tmp_path: Path, capsys: pytest.Ca
     arguments = ["rack", "health", "--rack", str(lab.rack), "--out", str(lab.out)]
     assert hil(arguments) == 0
     said = capsys.readouterr().out
-    assert f"rack {name} (virtual), the last 30 days: 3 runs" in said
+    assert re.search(rf"^rack {name} \(virtual\), .* 30 days: 3 runs", said, re.MULTILINE)
     assert re.search(r"^b1 .*✗ down since .* 3 +100 % ", said, re.MULTILINE)
-    assert "  last fault: board b1: not a byte came." in said
+    assert "fault: board b1: not a byte" in said
     assert re.search(r"^b2 .*– no run", said, re.MULTILINE)
     assert "failed runs: rig 100 %" in said
-    assert "time to recovery: –, the mean of 0" in said
-    assert "→ Board b1: the rig failed on it in 3 runs in a row. Keep it out: hil board quarantine b1" in said
+    assert "time to recovery: –, " in said
+    assert re.search(r"^→ Board b1: .* 3 runs .*: hil board quarantine b1", said, re.MULTILINE)
     assert hil([*arguments, "--fail-on-down"]) == 3
     put(lab.out / "lock" / name, replace(KEPT_OUT, board="b1"))
     assert hil([*arguments, "--fail-on-down"]) == 0
@@ -126,7 +116,7 @@ def test_what_a_board_said_does_nothing(tmp_path: Path, capsys: pytest.CaptureFi
     arguments = ["rack", "health", "--rack", str(lab.rack), "--out", str(lab.out)]
     assert hil([*arguments, "--fail-on-down"]) == 3
     shown = capsys.readouterr()
-    assert "last fault: board b1: ![x](http://evil" in shown.out
+    assert "board b1: ![x](http://evil" in shown.out
     assert not re.search("[\x1b\u202e]", shown.out + shown.err)
     assert hil([*arguments, "--markdown"]) == 0
     seen = Seen(to_html(capsys.readouterr().out))
@@ -151,8 +141,7 @@ def test_a_board_that_left_the_rack_file_is_not_down(
     assert re.search(r"^b9 .*– no run", said, re.MULTILINE)
     put(lab.out / "lock" / name, replace(KEPT_OUT, board="b1"))
     assert hil(arguments) == 0
-    stray = "any more, but quarantined since 2026-11-01 05:00 UTC by anna: its port vanishes; release it"
-    assert stray in capsys.readouterr().out
+    assert re.search(r"^b1 .* 2026-11-01 05:00 UTC by anna: its port", capsys.readouterr().out, re.MULTILINE)
 
 
 @pytest.mark.parametrize("width", [None, 120, 60])
@@ -186,7 +175,7 @@ def test_a_board_goes_into_quarantine_by_hand(tmp_path: Path, capsys: pytest.Cap
     (found,) = [one for path in (lab.out / "lock").iterdir() for one in read_quarantine(path).values()]
     assert (found.board, found.why) == ("b1", "the port vanishes")
     assert hil(["rack", "status", *where]) == 0
-    assert re.search(r"quarantined by .*, since .*: the port vanishes", capsys.readouterr().out)
+    assert re.search(r"quarantined by .*: the port vanishes", capsys.readouterr().out)
     assert hil(["board", "quarantine", "b1", "--why", " ", *where]) == 2
     assert hil(["board", "quarantine", "b9", "--why", "dark", *where]) == 2
     assert hil(["board", "release", "b9", *where]) == 2

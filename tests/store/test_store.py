@@ -58,7 +58,7 @@ def test_a_journal_cut_off_at_any_byte_of_its_last_line_is_read(tmp_path: Path) 
         run.journal_path.write_bytes(content[:size])
         journal = run.read()
         assert journal.entries == ENTRIES[:2]
-        assert (f"{run.journal_path}:3: the last line was cut off" in journal.torn) == (size > start)
+        assert (f"{run.journal_path}:3: " in journal.torn) == (size > start)
 
 
 def test_appending_after_a_torn_line_starts_a_new_one(tmp_path: Path) -> None:
@@ -79,11 +79,7 @@ def test_appending_after_a_torn_line_starts_a_new_one(tmp_path: Path) -> None:
         ('{"type": "recod", "schema": 1}', "its type is 'recod'; expected record, fault, not-run"),
         ('{"type": "not-run", "schema": 2}', "its schema is 2, this program reads 1"),
         ('{"type": "not-run", "schema": 1, "run_id": "x"}', "board, case_id, reason, cause are missing"),
-        (
-            '{"type": "not-run", "schema": 1, "run_id": "x", "board": "b", "case_id": "c", "reason": "r", '
-            '"expected": 1}',
-            "expected is 1; expected true or false",
-        ),
+        (json.dumps({**ENTRIES[2].to_json(), "expected": 1}), "expected is 1; expected true or false"),
     ],
 )
 def test_any_other_bad_line_names_file_and_line(tmp_path: Path, line: str, expected: str) -> None:
@@ -192,8 +188,8 @@ def test_a_disk_that_fills_up_keeps_every_entry_before(tmp_path: Path) -> None:
     size = run.journal_path.stat().st_size
     with largest_file(size + 100), pytest.raises(RigError) as caught:
         run.append(ENTRIES[0])
-    assert "File too large. Safe on disk: the 3 entries written before it." in str(caught.value)
-    assert "Next: free some space on this disk" in str(caught.value)
+    assert "File too large. Safe on disk: the 3 entries" in str(caught.value)
+    assert caught.value.next_step
     assert run.journal_path.stat().st_size == size
     run.append(ENTRIES[2])
     assert run.read().entries == (*ENTRIES, ENTRIES[2])
@@ -270,7 +266,7 @@ def test_latest_points_at_the_newest_run_at_every_moment(tmp_path: Path) -> None
 def test_a_run_of_the_same_name_is_refused(tmp_path: Path) -> None:
     """Nothing is ever overwritten."""
     RunDirectory.create(tmp_path, run_info())
-    with pytest.raises(ConfigError, match="a run of this name exists already"):
+    with pytest.raises(ConfigError, match="exists already"):
         RunDirectory.create(tmp_path, run_info())
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from hil.base.errors import ConfigError, RigError
+from hil.base.errors import ConfigError, HilError, RigError
 from hil.cli.app import run_command
 from hil.gate import judge
 from hil.model import Comparison, NotRun, Verdict
@@ -125,17 +125,19 @@ def test_what_the_budget_cuts_off_is_said(suite: Path) -> None:
     assert all(entry.cause == "cut-off" for entry in entries if isinstance(entry, NotRun))
 
 
-def test_a_pytest_without_the_plugin_is_named(suite: Path) -> None:
-    """The way out is to install it where the suite runs."""
-    (suite / "pytest").write_text(f'#!/bin/sh\nexec {sys.executable} -m pytest "$@"\n')
-    with pytest.raises(ConfigError, match="has no plugin"):
-        turns(suite, 1, 2).measure(10)
-
-
-def test_a_pytest_that_is_killed_is_the_rigs(suite: Path) -> None:
-    """No verdict on the firmware comes from a session that did not end."""
-    (suite / "pytest").write_text("#!/bin/sh\nkill -9 $$\n")
-    with pytest.raises(RigError, match="signal 9"):
+@pytest.mark.parametrize(
+    ("program", "error", "words"),
+    [
+        (f'exec {sys.executable} -m pytest "$@"', ConfigError, "has no plugin"),
+        ("kill -9 $$", RigError, "signal 9"),
+    ],
+)
+def test_a_pytest_that_measures_nothing_gives_no_verdict(
+    suite: Path, program: str, error: type[HilError], words: str
+) -> None:
+    """Without the plugin it is the configuration's, a session that is killed the rig's."""
+    (suite / "pytest").write_text(f"#!/bin/sh\n{program}\n")
+    with pytest.raises(error, match=words):
         turns(suite, 1, 2).measure(10)
 
 
