@@ -138,10 +138,9 @@ def test_info_tells_the_environment(rig: Rig) -> None:
     memory = {key for key in info if "heap" in key or "stack" in key}
     assert {"host_heap_free_bytes", "host_heap_min_bytes", "host_stack_free_min_agent_run_bytes"} <= memory
     assert all(key.startswith("host_") for key in memory)
-    for key in (*memory, "uptime_us"):
-        value = info[key]
-        assert isinstance(value, int)
-        assert value >= 0
+    assert [
+        key for key in (*memory, "uptime_us") if not (isinstance(info[key], int) and info[key] >= 0)
+    ] == []
 
 
 def test_help_is_for_people(rig: Rig) -> None:
@@ -180,19 +179,10 @@ def test_credentials_go_in_and_never_come_out(rig: Rig) -> None:
     """Every field is accepted, and no part of a secret is printed by the board."""
     pem = "-----BEGIN CERTIFICATE-----\n" + "TWFkZXVwQ2VydA\n" * 100 + "-----END CERTIFICATE-----\n"
     secret = "correct horse battery"
-    rig.session.provision(
-        {
-            "ca_pem": pem,
-            "client_cert_pem": pem,
-            "client_key_pem": pem,
-            "ssid": "lab",
-            "psk": secret,
-            "broker_host": "192.0.2.1",
-            "broker_tcp_port": 1883,
-            "broker_tls_port": 8883,
-            "broker_mtls_port": 8884,
-        }
-    )
+    told = {"ssid": "lab", "psk": secret, "broker_host": "192.0.2.1", "broker_tcp_port": 1883}
+    ports = {"broker_tls_port": 8883, "broker_mtls_port": 8884}
+    pems = dict.fromkeys(("ca_pem", "client_cert_pem", "client_key_pem"), pem)
+    rig.session.provision({**pems, **told, **ports})
     rig.session.network_up(timeout_s=5.0)
     rig.process.write(b"provision psk 0 c2VjcmV0\nc2VjcmV0 provision\nprovison psk 0 c2VjcmV0\n")
     with pytest.raises(ConfigError, match="unknown-field"):

@@ -28,7 +28,7 @@ from hil.store.run_info import CiRun, Sources, ci_facts, describe_run, git_state
 from tests.make_records import RUN_ID, publish_record, publish_thresholds, quick_run, run_info
 
 ENTRIES: tuple[Entry, ...] = (
-    publish_record(rows=3),
+    replace(publish_record(rows=3), environment={"device": {"sched": "fifo", "rssi_dbm": None}}),
     Fault(RUN_ID, "rig", 3, "could not open the port: µ.", "virtual-1", "publish/x"),
     NotRun(RUN_ID, "virtual-2", "publish/x", "left out"),
 )
@@ -354,9 +354,3 @@ def test_a_run_on_github_says_where_it_is_to_be_found() -> None:
     nightly = {**environment, "GITHUB_REF": "refs/heads/main", "HIL_HEAD_SHA": ""}
     assert ci_facts(nightly) == CiRun(url=url, head_sha="merge")
     assert ci_facts({}) == CiRun()
-
-
-def test_equal_records_are_equal_after_the_disk(tmp_path: Path) -> None:
-    """A record read back judges exactly as the one in memory did."""
-    record = replace(publish_record(), environment={"device": {"sched": "fifo", "rssi_dbm": None}})
-    assert written(tmp_path, (record,)).read().records == (record,)

@@ -68,4 +68,4 @@ def test_an_edited_bench_hides_no_slower_product(gate_lab: GateLab, bundles: tup
     info = json.loads((judged.path / "run.json").read_text())
     compared = info["compared"]["firmware"][TARGET]
     assert compared["ruler"] == {"commit": ruler.commit, "dirty": False, "moved": ["benches"], "reason": ""}
-    assert f"the base was built with benches of {ruler.commit[:12]}" in " ".join(judged.said.split())
+    assert f"with benches of {ruler.commit[:12]}" in " ".join(judged.said.split())

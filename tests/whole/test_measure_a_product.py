@@ -109,7 +109,7 @@ def test_the_guide_measures_the_node(project: Path) -> None:
     capture.touch()
     said = hil(project, "run", "--suite", "product", "--board", "v1", "--no-report")
     assert "All 3 limits kept" in said
-    assert "Removed captures and raw logs of runs older than 14 days: 1" in said
+    assert re.search(r"Removed .* 14 days: 1\b", said)
     assert not capture.exists()
     record = records(project)["reading_ack"]
     assert (record["clock"], record["product"]) == ("host", "sensor-node")
@@ -194,7 +194,7 @@ def test_a_wrong_password_keeps_the_product_out(project: Path) -> None:
         )
     finally:
         config.write_text(before)
-    assert "It asked for the rack's Wi-Fi network 'hil' with another password" in said
+    assert "'hil' with another password" in said
     log = (project / "out" / "latest" / "console" / "v1.log").read_text(errors="replace")
     assert "lost reason=15" in log  # WIFI_REASON_4WAY_HANDSHAKE_TIMEOUT
 
@@ -208,5 +208,5 @@ def test_what_does_not_fit_is_told(project: Path) -> None:
     said = " ".join(
         hil(project, "run", "--suite", "nowhere", "--board", "v1", "--no-report", status=1).split()
     )
-    assert "nothing came on sensors/020000770001/raeding" in said
-    assert "which published to 'sensors/020000770001/reading'" in said
+    assert "on sensors/020000770001/raeding" in said
+    assert "to 'sensors/020000770001/reading'" in said

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import socket
 import subprocess
@@ -81,7 +82,7 @@ def test_both_keep_a_rack_up_and_each_finds_its_own_board(new_lab: NewLab, virtu
             port = address.rpartition(":")[2]
             said = [hil("rack", what, *options(lab), env=lab.env).stdout for what in ("status", "check")]
             assert f"free, up at 127.0.0.1:{port}\n" in said[0]
-            assert f"ok   b1: port {port} is served: the rack is up" in said[1]
+            assert f"ok   b1: port {port} is served" in said[1]
         flashes = [lab.out / "virtual" / "lab" / "up" / "b1.flash" for lab in (first, second)]
         done = first.run()
         assert done.returncode == 0, done.stdout
@@ -104,7 +105,7 @@ def test_a_port_that_the_rack_file_names_is_the_boards(tmp_path: Path) -> None:
         assert address == f"rfc2217://127.0.0.1:{port}"
         refused = labs[1].hil("virtual", "up", *options(labs[1]))
         assert refused.returncode == 3
-        assert f"Opening port {port} of 127.0.0.1 for virtual board b1: it is in use." in refused.stdout
+        assert re.search(rf"port {port} of 127\.0\.0\.1 .* b1: .*in use", refused.stdout)
 
 
 # A machine with two free ports, in a network namespace, and a rack of three boards.
@@ -131,8 +132,8 @@ def test_a_machine_without_a_free_port_is_named(tmp_path: Path) -> None:
     argv = ["unshare", "--map-root-user", "--net", "sh", "-ec", TWO_PORTS, "sh"]
     argv += [sys.executable, "-c", THREE_BOARDS, str(tmp_path / "rack")]
     done = subprocess.run(argv, capture_output=True, text=True, cwd=CHECKOUT, timeout=60, check=False)
-    assert "No free port of 127.0.0.1 for virtual board b3." in done.stdout, done.stderr
-    assert "sysctl net.ipv4.ip_local_port_range" in done.stdout
+    assert re.search(r"No free port .*\bb3\.", done.stdout), done.stderr
+    assert "ip_local_port_range" in done.stdout
 
 
 def test_a_port_is_leased_until_the_rack_ends(tmp_path: Path) -> None:

@@ -66,8 +66,8 @@ def test_the_page_is_followed_from_the_wheels(tmp_path: Path) -> None:
     shown = re.search(r"^    (hil: .*)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     assert shown
     assert shown[1] in said[1]
-    assert "connect_ms 412 ms, limit 400 ms ✗" in said[2]
-    assert "connect_ms 412 ms, limit 500 ms ✓" in said[3]
+    assert re.search("connect_ms 412 ms, .* 400 ms ✗", said[2])
+    assert re.search("connect_ms 412 ms, .* 500 ms ✓", said[3])
     trend = json.loads((suite / "out" / "report" / "trend" / "trend.json").read_text(encoding="utf-8"))
     (series,) = [one for one in trend["series"] if one["metric"] == "connect_ms"]
     assert series["points"]["value"] == [412, 412, 412]
