@@ -74,22 +74,26 @@ def test_strict_is_said_or_left_to_the_program(tmp_path: Path, keys: str, strict
 
 
 @pytest.mark.parametrize(
-    ("keys", "tables", "said"),
+    ("text", "said"),
     [
-        ("product = 1", "", "product is 1"),
-        ("", '[product]\nnames = "x"\n', "'product.names'"),
-        ("keep = 3", "", "a number of days"),
-        ('strict = "yes"', "", "strict is 'yes'; expected true or false"),
-        ("", "[keep]\ncaptures_days = 0\n", "keep.captures_days is 0"),
-        ("", '[keep]\ncaptures_days = "14"\n', "keep.captures_days is '14'"),
-        ("", "[keep]\nhistory = 1\n", "keep.history is 1"),
-        ("", "[keep]\ndays = 1\n", "'keep.days'"),
+        ("schema = 1\n[firmware\n", "hil.toml"),
+        ("schema = 2\n", "schema is 2; expected 1"),
+        ('schema = 1\n[firmware]\nfolder = "."\n', "firmware.targets is None"),
+        ('schema = 1\n[firmware]\nfolder = "src"\ntargets = []\n', "src is not an ESP-IDF"),
+        (f"schema = 1\nproduct = 1\n{FIRMWARE}", "product is 1"),
+        (f"schema = 1\nkeep = 3\n{FIRMWARE}", "a number of days"),
+        (f'schema = 1\nstrict = "yes"\n{FIRMWARE}', "strict is 'yes'; expected true or false"),
+        (f"schema = 1\n{FIRMWARE}[keep]\ncaptures_days = 0\n", "keep.captures_days is 0"),
+        (f'schema = 1\n{FIRMWARE}[keep]\ncaptures_days = "14"\n', "keep.captures_days is '14'"),
+        (f"schema = 1\n{FIRMWARE}[keep]\nhistory = 1\n", "keep.history is 1"),
     ],
 )
-def test_a_wrong_key_is_named(tmp_path: Path, keys: str, tables: str, said: str) -> None:
-    """File, key and value stand in the sentence."""
+def test_a_wrong_value_is_named(tmp_path: Path, text: str, said: str) -> None:
+    """File, key and value stand in the sentence; unknown keys are test_field_silence.py's."""
+    project(tmp_path)
+    (tmp_path / "hil.toml").write_text(text)
     with pytest.raises(ConfigError, match=r"hil\.toml") as caught:
-        read_project(project(tmp_path, keys, tables=tables))
+        read_project(tmp_path)
     assert said in str(caught.value)
 
 

@@ -201,25 +201,6 @@ def test_the_firmware_is_found_by_its_cmakelists(tmp_path: Path) -> None:
     assert find_firmware(app) == app
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("schema = 1\n[firmware\n", "hil.toml"),
-        ("schema = 2\n", "schema is 2; expected 1"),
-        ('schema = 1\n[firmware]\nfolder = "."\ntargets = ["esp32"]\nfolders = 1\n', "'firmware.folders'"),
-        ('schema = 1\n[firmware]\nfolder = "."\n', "firmware.targets is None"),
-        ('schema = 1\n[firmware]\nfolder = "src"\ntargets = []\n', "src is not an ESP-IDF project"),
-    ],
-)
-def test_a_wrong_project_file_is_named(tmp_path: Path, text: str, said: str) -> None:
-    """File, key and value stand in the sentence."""
-    idf_project(tmp_path)
-    (tmp_path / "hil.toml").write_text(text)
-    with pytest.raises(ConfigError, match=r"hil\.toml") as caught:
-        read_project(tmp_path)
-    assert said in caught.value.sentence
-
-
 def test_the_project_is_the_nearest_that_is_marked(tmp_path: Path) -> None:
     """hil.toml upwards, before the tool's checkout; without it git's top folder, or here.
 

@@ -13,12 +13,13 @@ import jsonschema
 import pytest
 
 from hil.base.errors import ConfigError, RigError
-from hil.history.files import read_past
+from hil.history.files import keep, read_past
 from hil.history.from_run import keep_run
 from hil.model import Fault
 from hil.reports.history import comparable, line_of, locked, with_runs
 from hil.store import RunDirectory, read_judged_run
 from hil.store.verdicts import read_verdict
+from tests.history.history_files import night
 from tests.make_records import run_info
 from tests.reports.site_runs import healthy, rejudge, store_run
 
@@ -59,18 +60,19 @@ def test_a_line_holds_every_figure_with_limit_and_outcome(runs: list[Path], tmp_
 
 
 def test_what_is_written_fits_the_schema(runs: list[Path], history: Path, tmp_path: Path) -> None:
-    """Also for a run of CI, and one in which nothing was measured."""
+    """Also for a run of CI, one in which nothing was measured, and one with boot values."""
     ci = {"url": "https://github.example/acme/fw/actions/runs/17", "head_sha": "f" * 40}
     pull_request = store_run(tmp_path, f"{NAMES[0]}-a", healthy(), trigger="pr", ci=ci)
     nothing = store_run(tmp_path, f"{NAMES[0]}-b", [Fault("", "rig", 3, "the port is gone", "v1")])
     for run in (*runs, pull_request, nothing):
         keep_run(read_judged_run(run), history)
+    assert keep(history, night(0))
     schema = json.loads(SCHEMA.read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     lines = [json.loads(path.read_bytes()) for path in history.glob("*/*.json")]
     for line in lines:
         jsonschema.Draft202012Validator(schema).validate(line)
-    assert len(lines) == 5
+    assert len(lines) == 6
     assert [line["commit"] for line in lines if line["trigger"] == "pr"] == ["f" * 40]
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.Draft202012Validator(schema).validate({**lines[0], "extra": 1})

@@ -180,19 +180,14 @@ def test_both_signs_of_one_quantity_are_one_event(cause: str) -> None:
     assert " up to 2" in event.headline
 
 
-def everything() -> list[NightEvent]:
-    """Return the events of a rack to which one thing of each cause happened."""
-    firmware = both(since(50, 0.12, metric="publish_latency"), since(25, -0.2, metric="serialise"))
-    environment = both(since(15, 0.15, metric="publish_latency"), since(33, 0.1, "e3"))
-    rack = Rack(
-        firmware=firmware, environment=environment, conditions=lambda n: {"channel": 6 if n < 15 else 11}
-    )
-    return told(rack, nights=64, metrics=(*METRICS, "serialise_p95_us"))
-
-
 def test_what_matters_most_comes_first() -> None:
     """Firmware for the worse, board, environment, and in the end what became better; four causes at once."""
-    events = everything()
+    rack = Rack(
+        firmware=both(since(50, 0.12, metric="publish_latency"), since(25, -0.2, metric="serialise")),
+        environment=both(since(15, 0.15, metric="publish_latency"), since(33, 0.1, "e3")),
+        conditions=lambda n: {"channel": 6 if n < 15 else 11},
+    )
+    events = told(rack, nights=64, metrics=(*METRICS, "serialise_p95_us"))
     assert [(event.cause, event.effect) for event in events] == [
         ("firmware", "worse"),
         ("board", "worse"),
@@ -233,12 +228,9 @@ def test_a_regression_in_noise_is_one_event_in_most_seeds() -> None:
     alone = 0
     for seed in range(8):
         history = planted(Rack(firmware=since(40, 0.15)), seed=seed, air=Air())
-        events = [
-            event
-            for event in events_of(survey(history, BENCHES), thresholds=BENCHES)
-            if event.cause == "firmware" and event.effect == "worse"
-        ]
-        alone += len(events) == 1 and events[0].bad == commit_of(40)
+        events = events_of(survey(history, BENCHES), thresholds=BENCHES)
+        bad = [event.bad for event in events if (event.cause, event.effect) == ("firmware", "worse")]
+        alone += bad == [commit_of(40)]
     assert alone >= 6
 
 
@@ -295,10 +287,7 @@ def finding_with(*conditions: tuple[str, Scalar, Scalar]) -> NightFinding:
 @pytest.mark.parametrize(
     ("conditions", "words"),
     [
-        (
-            (("e1.channel", 6, 11), ("e1.kernel", "6.1", "6.8")),
-            "Access point: channel 6 → 11",
-        ),
+        ((("e1.channel", 6, 11), ("e1.kernel", "6.1", "6.8")), "Access point: channel 6 → 11"),
         ((("e1.kernel", "6.1", "6.8"),), "Host: kernel 6.1 → 6.8"),
         ((("e1.broker", "2.0.18", "2.0.20"),), "Broker: version 2.0.18 → 2.0.20"),
         ((("rack.a.e1.ssid", "a", "b → c"),), "Access point: SSID a → b → c"),
@@ -460,12 +449,11 @@ def test_what_is_known_of_a_part_is_what_it_would_be_anew(seed: int) -> None:
     """Steps, and the distances that led to them, are bit for bit those without the memory of parts."""
     rng = np.random.default_rng(seed)
     values = rng.normal(0, 0.02, 90) + 0.2 * (np.arange(90) >= 30) - 0.1 * (np.arange(90) >= 60)
-    found = [
-        ChangePointDetector(
-            significance_tester=StudentsTest(FIRST_PASS), calculator=calculator
-        ).get_change_points(values)
-        for calculator in (Distances, _Forgetful)
+    test = StudentsTest(FIRST_PASS)
+    detectors = [
+        ChangePointDetector(significance_tester=test, calculator=of) for of in (Distances, _Forgetful)
     ]
+    found = [detector.get_change_points(values) for detector in detectors]
     assert len(found[0]) >= 2
     assert [(one.index, one.qhat) for one in found[0]] == [(one.index, one.qhat) for one in found[1]]
 

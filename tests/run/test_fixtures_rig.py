@@ -36,6 +36,11 @@ RACK = load_rack(Path(__file__).resolve().parents[2] / "hil" / "racks" / "virtua
 BOARD = RACK.boards[0]
 CASE = Case("publish", {"qos": 1})
 BUILT, OTHER = "a" * 64, "b" * 64
+DRAWN = {
+    "meter": "ppk2",
+    "mean_current_na": 50_000_000,
+    "peak_current_na": 60_000_000,
+}  # from Meter's figures
 
 
 @dataclass
@@ -134,10 +139,10 @@ class Meter:
         of = {
             "start_s": 0.0,
             "end_s": self.seconds,
+            "lost_s": 0.0,
             "mean_ua": 5e4,
             "peak_ua": 6e4,
             "mv": 3000.0,
-            "lost_s": 0.0,
         }
         return Spans(saturated=np.zeros(1, int), **{name: np.array([value]) for name, value in of.items()})
 
@@ -160,14 +165,9 @@ def test_what_a_board_drew_stands_in_the_record_of_its_case(tmp_path: Path) -> N
     around.environment = lambda _board: {}
     rig = LabRig(RACK, RunDirectory(tmp_path), "r", {}, around, around, around, tmp_path)
     boot = Boot(Image("virtual-esp32"), "candidate", 0)
-    assert rig.record(board, boot, CASE, outcome, "2026-01-01T00:00:00Z").environment["current"] == {
-        "meter": "ppk2",
-        "file": "current/v1/01-publish.npz",
-        "mean_current_na": 50_000_000,
-        "peak_current_na": 60_000_000,
-        "energy_per_message_nj": 3 * 50 * 1_500_000 // 2,
-        "messages": 2,
-    }
+    drawn = rig.record(board, boot, CASE, outcome, "2026-01-01T00:00:00Z").environment["current"]
+    messages = {"energy_per_message_nj": 3 * 50 * 1_500_000 // 2, "messages": 2}
+    assert drawn == {**DRAWN, "file": "current/v1/01-publish.npz", **messages}
     agent.run_case = Agent(BUILT, FirmwareError("no answer")).run_case
     with pytest.raises(FirmwareError, match="no answer"):
         device.measure(CASE, timeout_s=1)
@@ -196,12 +196,7 @@ def test_what_a_product_drew_is_measured_as_well(tmp_path: Path) -> None:
     case = Case("it", {"count": 1, "warmup": 0, "duration_s": 1, "timeout_ms": 500, "interval_us": 0})
     outcome = product.measure(case, timeout_s=1)
     assert outcome.series.columns["outcome"] == (0,)
-    assert dict(outcome.current) == {
-        "meter": "ppk2",
-        "file": "current/v1/01-it.npz",
-        "mean_current_na": 50_000_000,
-        "peak_current_na": 60_000_000,
-    }
+    assert dict(outcome.current) == {**DRAWN, "file": "current/v1/01-it.npz"}
 
 
 class Telling:

@@ -81,12 +81,6 @@ def test_what_is_damaged_is_named(tmp_path: Path, name: str, content: bytes | No
         read_run(folder)
 
 
-def test_a_folder_that_is_no_run(tmp_path: Path) -> None:
-    """The sentence names the folder."""
-    with pytest.raises(ConfigError, match="not a run directory"):
-        read_run(tmp_path)
-
-
 @pytest.mark.parametrize(
     ("unchanged", "changes", "status"),
     [

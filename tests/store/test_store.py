@@ -209,15 +209,6 @@ def test_a_fault_that_a_full_disk_did_not_take_is_written_once_there_is_room(tmp
     assert run.read().entries == (*ENTRIES, fault)
 
 
-def test_a_full_device_is_a_rig_error(tmp_path: Path) -> None:
-    """/dev/full answers every write with ENOSPC, as a full disk does."""
-    run = RunDirectory.create(tmp_path, run_info())
-    run.journal_path.unlink()
-    run.journal_path.symlink_to("/dev/full")
-    with pytest.raises(RigError, match="No space left on device"):
-        run.append(ENTRIES[2])
-
-
 def test_a_verdict_on_a_full_disk_leaves_the_old_one(tmp_path: Path) -> None:
     """Files are replaced whole: the previous verdicts.json stays until the new one is on disk."""
     run = written(tmp_path)
