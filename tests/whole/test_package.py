@@ -119,7 +119,12 @@ def test_any_form_of_a_link_becomes_absolute() -> None:
     assert len(relative(README)) == 11
     text = build["absolute"](README, "https://git.example/o/r", "v1")
     assert relative(text) == []
-    for address in ("blob/v1/docs/a.md#part", "blob/v1/README.md#usage", "raw/v1/docs/dark.svg", "blob/v1/LICENSE"):
+    for address in (
+        "blob/v1/docs/a.md#part",
+        "blob/v1/README.md#usage",
+        "raw/v1/docs/dark.svg",
+        "blob/v1/LICENSE",
+    ):
         assert f"https://git.example/o/r/{address}" in text
     assert "[away](https://example.org/x.png)" in text
 
