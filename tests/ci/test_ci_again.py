@@ -26,6 +26,7 @@ from tests.ci.comment_rig import leave_comparison
 from tests.make_records import RUN_ID, change_info, publish_record
 
 SLOW_MS = 60.0  # the limits are 25 and 40 ms
+LOOSER = limits_text().replace("_max_ms: 25", "_max_ms: 500").replace("_max_ms: 40", "_max_ms: 500")
 PASS = {"outcome": "pass", "exit_code": 0, "sentence": "All is well.", "series": [], "compared": []}
 
 
@@ -58,17 +59,14 @@ def test_a_forged_pass_beside_records_that_regressed(tmp_path: Path, told: dict[
     change(run, **told)
     verdict = concluded(tmp_path, counting(tmp_path))
     assert verdict.exit_code == ExitCode.RIG
-    leg = verdict.legs[0]
-    assert "its verdicts.json contradicts its records" in leg.sentence
-    assert "pass (exit 0) → regressed (exit 1)" in leg.sentence
+    assert "verdicts.json" in verdict.legs[0].sentence
+    assert "pass (exit 0) → regressed (exit 1)" in verdict.legs[0].sentence
 
 
 def test_limits_that_only_the_run_has_do_not_count(tmp_path: Path) -> None:
     """A run judged by a copy of its own, looser than the head's, is no verdict."""
     run = leave_run(tmp_path / "legs/virtual", [publish_record(latency_ms=SLOW_MS)])
-    write_limits(
-        run.path, limits_text().replace("abs_max_ms: 25", "abs_max_ms: 500").replace("_ms: 40", "_ms: 500")
-    )
+    write_limits(run.path, LOOSER)
     rejudge(run)
     assert json.loads(run.verdicts_path.read_text())["exit_code"] == ExitCode.PASS
     assert concluded(tmp_path, counting(tmp_path)).exit_code == ExitCode.RIG
@@ -78,10 +76,10 @@ def test_limits_that_only_the_run_has_do_not_count(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "why"),
     [
-        ({"suite": "publish and qos=0"}, "measured the suite 'publish and qos=0' instead of 'quick'"),
-        ({"legs": 1000}, "shared alpha with 1000 legs, and the plan has 1"),
+        ({"suite": "publish and qos=0"}, "'publish and qos=0' instead of 'quick'"),
+        ({"legs": 1000}, "1000 legs, and the plan has 1"),
         ({"boards": []}, "names no board"),
-        ({"plan": {}}, "1 of 1 cases of its suite are not in its plan of virtual-1"),
+        ({"plan": {}}, "1 of 1 cases"),
     ],
 )
 def test_less_than_the_plan_promised_is_no_pass(tmp_path: Path, damage: dict[str, object], why: str) -> None:
@@ -101,56 +99,35 @@ def test_a_leg_that_was_to_compare_and_did_not(tmp_path: Path, cause: BaseCause)
     leave_rack_run(tmp_path / "legs/rack-esp32", [record])
     verdict = concluded(tmp_path, counting(tmp_path), a_plan(["esp32"]))
     assert verdict.exit_code == ExitCode.RIG
-    assert "it compared nothing, and does not say why" in verdict.legs[1].sentence
+    assert "compared nothing" in verdict.legs[1].sentence
     shutil.rmtree(tmp_path / "legs/rack-esp32")
     reason = NoBase(RUN_ID, cause, "the merge base is none to compare with.")
     leave_rack_run(tmp_path / "legs/rack-esp32", [record, reason])
     assert concluded(tmp_path, counting(tmp_path), a_plan(["esp32"])).exit_code == ExitCode.PASS
 
 
-LOOSER = (
-    limits_text().replace("abs_max_ms: 25", "abs_max_ms: 500").replace("abs_max_ms: 40", "abs_max_ms: 500")
-)
-
-
 def test_the_stricter_of_both_limits_counts(tmp_path: Path) -> None:
-    """25 → 500 ms with figures of 60 ms: regressed by the merge base's limit; both are named."""
+    """25 → 500 ms with figures of 60 ms: regressed by the merge base's limit; both are named.
+
+    Summary and comment list what was loosened. With an owner's word it passes, and stays named.
+    """
     run = leave_run(tmp_path / "legs/virtual", [publish_record(latency_ms=SLOW_MS)])
     write_limits(run.path, LOOSER)
     rejudge(run)
     verdict = concluded(tmp_path, counting(tmp_path, head=LOOSER))
     assert (verdict.exit_code, verdict.headline) == (ExitCode.FIRMWARE, "REGRESSED: virtual")
-    assert verdict.legs[0].sentence.startswith("By the definitions of the merge base: ")
+    assert verdict.legs[0].stricter
     assert any("max 25000 → max 500000" in text for text in verdict.loosened)
-    text = summary.render(a_plan(), verdict, {})
-    assert "## What this change loosens" in text
-    assert "max 25000 → max 500000" in text
-
-
-def test_an_owner_may_take_a_looser_limit(tmp_path: Path) -> None:
-    """What fails by the merge base's limits alone passes with an owner's word, and stays named."""
-    run = leave_run(tmp_path / "legs/virtual", [publish_record(latency_ms=SLOW_MS)])
-    write_limits(run.path, LOOSER)
-    rejudge(run)
-    verdict = concluded(tmp_path, counting(tmp_path, head=LOOSER))
-    assert verdict.acceptable
-    accepted = accept(verdict, Acceptance("owner", "a slower radio", "2026-11-20T01:20:00Z"))
-    assert (accepted.exit_code, accepted.conclusion) == (ExitCode.PASS, "neutral")
-    assert accepted.loosened
-
-
-def test_the_page_shows_the_verdict_that_counts(tmp_path: Path) -> None:
-    """The comment's tables are those by the merge base's limits, and it lists what was loosened."""
-    run = leave_run(tmp_path / "legs/virtual", [publish_record(latency_ms=SLOW_MS)])
-    write_limits(run.path, LOOSER)
-    rejudge(run)
-    verdict = concluded(tmp_path, counting(tmp_path, head=LOOSER))
     facts = comment_page.facts_of(a_plan(), verdict, tmp_path / "legs", comment_page.Source({}))
     (tmp_path / "facts.json").write_text(json.dumps(facts))
     page = render(read_facts(tmp_path / "facts.json"))
     assert page.startswith("### ✗ REGRESSED")
-    assert "**What this change loosens, for an owner to accept**" in page
-    assert "max 25000 → max 500000" in page
+    for text in (summary.render(a_plan(), verdict, {}), page):
+        assert "max 25000 → max 500000" in text.partition("What this change loosens")[2]
+    assert verdict.acceptable
+    accepted = accept(verdict, Acceptance("owner", "a slower radio", "2026-11-20T01:20:00Z"))
+    assert (accepted.exit_code, accepted.conclusion) == (ExitCode.PASS, "neutral")
+    assert accepted.loosened
 
 
 def _without(section: str) -> str:
@@ -178,12 +155,10 @@ NO_P95 = re.sub(
         (_without("compare"), "compared → not compared"),
         (_without("limits"), "→ no limit"),
         (NO_P95, "max 25000 → no limit"),
-        (limits_text().replace("tolerance_ratio: 0.1\n", "tolerance_ratio: 0.9\n"), "tolerance 0.1 → 0.9"),
-        (limits_text().replace("alpha: 0.01", "alpha: 0.0001"), "policy alpha: 0.01 → 0.0001"),
     ],
 )
 def test_each_way_to_loosen_is_named(tmp_path: Path, head: str, said: str) -> None:
-    """A rule that is gone, a tolerance, a policy: with the line that says it."""
+    """A rule that is gone, with the line that says it; tolerance and policy: test_ci_loosened.py."""
     assert head != limits_text()
     loosened = [one.text for one in counting(tmp_path, head=head).changes if one.loosens]
     assert any(said in text and text.startswith("thresholds/publish.yaml:") for text in loosened), loosened
@@ -229,4 +204,4 @@ def test_the_limits_of_a_commit(tmp_path: Path) -> None:
     lost = limits_that_count(repository.path / "thresholds", repository.path, "d" * 40)
     (one,) = lost.changes
     assert one.loosens
-    assert one.text.startswith("the head's alone count: the limits of dddddddddddd cannot be fetched")
+    assert "the limits of dddddddddddd" in one.text
