@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import urllib3.util.retry
@@ -83,13 +84,11 @@ def test_a_fork_gets_a_comment(rig: Rig) -> None:
     marker, headline, _, said = body.splitlines()[:4]
     assert find_marker(marker) == Marker(RUN, 10, 1, HEAD)
     assert headline == f"### ✗ {markdown('REGRESSED: compare')}"
-    assert re.search(r"[Pp]ublish latency p\d\d.* on virtual-esp32 .*\+\d", said.replace("\\", "")), said
+    assert re.search(r"latency p\d\d.* on virtual-esp32 .*\+\d", said.replace("\\", "")), said
     assert "blocks\u00a0from\u00a0" in body
     assert "Simulated noise" in body
     assert f"https://github.com/{HOME}/actions/runs/{RUN}#artifacts" in body
-    assert (
-        "Authorization" in rig.state.blob_headers[0]
-    ) is False  # the artefact's server never sees the token
+    assert "Authorization" not in rig.state.blob_headers[0]  # the artefact's server never sees the token
 
 
 def test_a_commit_is_called_what_people_call_it(rig: Rig) -> None:
@@ -104,7 +103,7 @@ def test_a_commit_is_called_what_people_call_it(rig: Rig) -> None:
     seen = Seen(to_html(line))
     assert "b" not in seen.tags
     assert "@all" not in "".join(seen.plain)
-    assert "), 3 commits after its merge base [" in line
+    assert "), 3 commits " in line
     assert f"([diff](https://github.com/{HOME}/compare/{base}...{HEAD}))" in line
 
 
@@ -145,8 +144,8 @@ def test_the_run_against_a_former_base_says_nothing(rig: Rig) -> None:
     [
         ("slower", "failure", "failure", "REGRESSED: compare", ""),
         # it ran the pull request's own code
-        ("slower", "success", "failure", UNREAD, "exit code 1, but the job hil-verdict ended with 'success'"),
-        ("undecided", "success", "neutral", "UNDECIDED: compare", "Undecided: 4 of 6 comparisons ("),
+        ("slower", "success", "failure", UNREAD, "hil-verdict ended with 'success'"),
+        ("undecided", "success", "neutral", "UNDECIDED: compare", "4 of 6 comparisons"),
         ("same", "success", "success", "PASS: virtual, compare", ""),
     ],
 )
@@ -176,7 +175,7 @@ def test_a_comment_is_renewed_in_place(rig: Rig, same: bytes) -> None:
     rig.state.add_run(RUN + 1, number=11)
     rig.state.set_jobs("success")
     rig.state.add_artefact(same)
-    assert rig.comment(RUN + 1) == "#7: comment brought up to date."
+    assert "brought up to date" in rig.comment(RUN + 1)
     assert len(rig.bodies) == 232
     assert rig.bodies[230].splitlines()[1].startswith(f"✓ **{markdown('PASS: virtual, compare')}.** All ")
     assert rig.bodies[231] == mine
@@ -210,12 +209,12 @@ def test_where_nothing_was_measured_nobody_is_notified(rig: Rig, tmp_path: Path)
     )
     rig.state.artefacts.clear()
     rig.state.add_artefact(zipped(kept(tmp_path)))
-    assert rig.comment() == "#7: nothing was measured, and no comment is there to renew."
+    rig.comment()
     assert (new_comments(rig), rig.bodies) == (0, [])
     assert [check["conclusion"] for check in rig.state.checks] == ["success"]
     rig.state.add_comment(f"{Marker(1, 9, 1, HEAD)}\nolder", BOT)
-    assert rig.comment() == "#7: comment brought up to date."
-    assert "**Nothing had to be measured:** only documentation changed" in rig.bodies[0]
+    rig.comment()
+    assert "(README.md)" in rig.bodies[0]
     assert new_comments(rig) == 0
 
 
@@ -234,12 +233,12 @@ def test_an_older_run_never_replaces_a_newer_one(
 def test_a_head_that_has_moved_on_is_not_commented(rig: Rig) -> None:
     """A newer push before the run was read, or just before writing: nothing is written, which is no error."""
     rig.state.add_pull(head=OTHER)
-    assert "No open pull request has the head c0ffeec0ffee any more" in rig.comment()
+    assert HEAD[:12] in rig.comment()
     rig.state.add_pull()
     pull = {"number": 7, "state": "open", "head": {"sha": OTHER}, "base": {"sha": HEAD}}
     moved: list[Answer] = [(200, {}, json.dumps(pull).encode())]
     rig.state.trouble["GET /repos/example/hil/pulls/7"] = moved
-    assert "#7 has a newer head or is closed by now" in rig.comment()
+    assert "#7 has a newer head" in rig.comment()
     assert rig.bodies == []
 
 
@@ -267,18 +266,16 @@ def test_only_runs_of_our_workflow_count(rig: Rig, changes: dict[str, object], w
     assert rig.bodies == []
 
 
-def test_a_merge_group_has_no_comment(rig: Rig) -> None:
-    """Only a pull request's run has somewhere to write to."""
-    rig.state.add_run(event="merge_group")
-    assert "is of no pull request" in rig.comment()
-
-
-def test_a_run_that_waits_for_approval_has_no_comment(rig: Rig) -> None:
-    """A stranger's first pull request has measured nothing yet, which is no verdict that cannot be read."""
-    rig.state.add_run(conclusion="action_required")
-    assert "waits for somebody's approval, so nothing is written" in rig.comment()
-    assert not rig.bodies
-    assert not rig.state.checks
+@pytest.mark.parametrize(
+    ("run", "words"),
+    [({"event": "merge_group"}, "of no pull request"), ({"conclusion": "action_required"}, "approval")],
+)
+def test_a_run_that_has_no_comment(rig: Rig, run: dict[str, Any], words: str) -> None:
+    """A merge group has nowhere to write to; a stranger's first pull request waits for somebody's approval,
+    and has measured nothing yet, which is no verdict that cannot be read."""
+    rig.state.add_run(**run)
+    assert words in rig.comment()
+    assert (rig.bodies, rig.state.checks) == ([], [])
 
 
 @pytest.mark.parametrize("verdict", ["success", "cancelled", ""])
@@ -296,7 +293,7 @@ def test_a_pass_that_is_claimed_is_not_believed(rig: Rig, same: bytes) -> None:
     rig.state.add_artefact(same)
     rig.comment()
     assert rig.bodies[0].splitlines()[1].startswith("### ? NO VERDICT")
-    assert "the job virtual ended with 'failure'" in rig.bodies[0]
+    assert "the job virtual" in rig.bodies[0]
 
 
 @pytest.mark.parametrize("how", ["failure", "cancelled", "timed_out", ""])
@@ -309,21 +306,10 @@ def test_a_second_job_of_the_verdicts_name_hides_nothing(rig: Rig, same: bytes, 
     assert rig.bodies[0].splitlines()[1] == f"### ? {UNREAD}"
 
 
-def test_an_earlier_attempts_artefact_is_another_verdict(rig: Rig) -> None:
-    """Run again, the run has one artefact an attempt: where the newest left none, none is read."""
-    rig.state.add_run(attempt=2)  # which began after the artefact was made
-    rig.comment()
-    assert "left no artefact “verdict”" in rig.bodies[0]
-    assert "publish_latency" not in rig.bodies[0]
-
-
-@pytest.mark.parametrize("plan", ['"ab"', "[" * 100_000, "[[1, 2, 3]]"])
-def test_a_surprise_in_the_artefact_does_not_keep_an_older_comment(
-    rig: Rig, tmp_path: Path, plan: str
-) -> None:
+def test_a_surprise_in_the_artefact_does_not_keep_an_older_comment(rig: Rig, tmp_path: Path) -> None:
     """Whatever is in the artefact, the comment says that there is no verdict; a former pass does not stay."""
     rig.state.add_comment(f"{Marker(1, 9, 1, OTHER)}\n✓ Passed", BOT)
-    (tmp_path / "plan.json").write_text(plan)
+    (tmp_path / "plan.json").write_text("[" * 100_000)  # more of these: test_ci_comment_hostile.py
     rig.state.add_artefact(zipped(tmp_path))
     rig.comment()
     assert rig.bodies[0].splitlines()[1] == f"### ? {UNREAD}"
@@ -337,7 +323,7 @@ def test_two_jobs_that_write_at_once_leave_one_verdict(rig: Rig) -> None:
     assert rig.bodies[0] == newer
     assert rig.bodies[1].splitlines()[1:] == [GAVE_WAY]
     rig.state.add_run(RUN + 1, number=12)
-    assert rig.comment(RUN + 1) == "#7: comment brought up to date."
+    rig.comment(RUN + 1)
     assert [body.splitlines()[1] == GAVE_WAY for body in rig.bodies] == [False, True]
     assert find_marker(rig.bodies[0]) == Marker(RUN + 1, 12, 1, HEAD)
 
@@ -350,11 +336,20 @@ def _once(rig: Rig, body: str) -> None:
     rig.state.add_comment(body, BOT)
 
 
-def test_no_artefact(rig: Rig) -> None:
-    """None was kept, or it has expired: the comment says so."""
-    rig.state.artefacts[0]["expired"] = True
+@pytest.mark.parametrize(
+    "change",
+    [lambda state: state.artefacts[0].update(expired=True), lambda state: state.add_run(attempt=2)],
+    ids=["expired", "of-an-earlier-attempt"],
+)
+def test_no_artefact(rig: Rig, change: Callable[[State], None]) -> None:
+    """It has expired, or the run was begun again since it was made: the comment says so, and reads none.
+
+    A run has one artefact an attempt.
+    """
+    change(rig.state)
     rig.comment()
-    assert "left no artefact “verdict”, or it has expired" in rig.bodies[0]
+    assert "no artefact “verdict”" in rig.bodies[0]
+    assert "publish_latency" not in rig.bodies[0]
 
 
 def test_a_large_artefact_is_not_fetched(rig: Rig) -> None:
@@ -365,7 +360,7 @@ def test_a_large_artefact_is_not_fetched(rig: Rig) -> None:
     assert not rig.state.blob_headers
     rig.state.add_artefact(b"\0" * (25 * 1024 * 1024), size=1000)
     rig.comment()
-    assert "is larger than 25,165,824 B, and was not read to its end" in rig.bodies[0]
+    assert "larger than 25,165,824 B" in rig.bodies[0]
 
 
 @pytest.fixture
@@ -417,7 +412,7 @@ def test_a_comment_whose_answer_is_lost_is_not_written_twice(rig: Rig) -> None:
     with pytest.raises(GitHubRefusal, match="502"):
         rig.comment()
     rig.state.comments[7][0]["user"] = {"login": BOT}
-    assert rig.comment() == "#7: comment brought up to date."
+    rig.comment()
     assert len(rig.bodies) == 1
 
 
@@ -441,7 +436,7 @@ def test_the_command(rig: Rig) -> None:
     known = {"GITHUB_API_URL": rig.api, "GITHUB_REPOSITORY": HOME, "GITHUB_TOKEN": TOKEN}
     status, said = hil_ci_comment("--run", str(RUN), "--head", OTHER, **known)
     assert (status, rig.bodies) == (2, [])
-    assert "is of c0ffeec0ffee, not of dddddddddd" in said
+    assert "not of dddddddddd" in said
     status, said = hil_ci_comment("--run", str(RUN), "--head", HEAD, **known)
     assert (status, said.splitlines()[0]) == (0, "#7: comment written.")
     status, said = hil_ci_comment("--run", str(RUN), GITHUB_API_URL=rig.api, GITHUB_REPOSITORY=HOME)

@@ -29,7 +29,7 @@ from hil.ci.plan import read_plan_of
 from hil.reports.comment import CHARACTERS, read_facts, render
 from hil.reports.comment.facts import Facts, LegFacts
 from tests.ci.ci_rig import HEAD, a_plan
-from tests.ci.comment_rig import kept, leave_all, leave_virtual, pull_request_plan
+from tests.ci.comment_rig import kept, leave_all, leave_virtual, pull_request_plan, zipped
 from tests.reports.as_read import Seen
 from tools.comment_page import to_html
 
@@ -175,15 +175,9 @@ def test_a_verdict_full_of_tricks(tmp_path: Path) -> None:
     ("change", "words"),
     [
         (lambda stored: stored.update(exit_code=0, outcome="pass"), "contradicts its own figures"),
-        (
-            lambda stored: stored["compared"][0].update(change="1"),
-            ".change is '1'; expected a number or null",
-        ),
+        (lambda stored: stored["compared"][0].update(change="1"), ".change is '1'"),
         (lambda stored: stored["compared"][0].update(unit="parsec"), "the unit 'parsec'"),
-        (
-            lambda stored: stored["compared"][0].update(change=10**400),
-            "expected a number that a double can hold",
-        ),
+        (lambda stored: stored["compared"][0].update(change=10**400), "a double can hold"),
         (lambda stored: stored.update(more=1), "more is an unknown key"),
     ],
 )
@@ -193,7 +187,7 @@ def test_a_verdict_that_is_wrong_is_none(tmp_path: Path, change: Any, words: str
     (run,) = (tmp_path / "legs/compare").iterdir()
     change_verdict(run, change)
     page = page_of(tmp_path)
-    assert page.startswith(("### ? No verdict could be read\n", "### ? NO VERDICT: compare\n"))
+    assert page.startswith(("### ? No verdict", "### ? NO VERDICT: compare\n"))
     assert words in page
 
 
@@ -204,9 +198,8 @@ def test_a_long_page_is_cut_between_rows(tmp_path: Path) -> None:
     change_verdict(run, lambda stored: stored.update(compared=stored["compared"] * 30))
     page = page_of(tmp_path, 20_000)
     assert 17_000 < len(page) <= 20_000
-    assert "**Broken limits on virtual-esp32**" in page
-    assert re.search(r"… and \d+ more comparisons, left out here", page)
-    assert re.search(r"… and \d{3,} more comparisons, left out here", page)  # of those within the tolerance
+    assert "**Broken limits" in page
+    assert re.search(r"… and \d{3,} more comparisons", page)  # within the tolerance
     assert page.count("<details>") == page.count("</details>")
     assert all(line.endswith("|") for line in page.splitlines() if line.startswith("|"))
 
@@ -232,9 +225,8 @@ def test_nothing_to_measure_is_one_line(tmp_path: Path) -> None:
     facts = comment_page.facts_of(plan, conclude(plan, tmp_path, {}), tmp_path, comment_page.Source({}))
     (tmp_path / "facts.json").write_text(json.dumps(facts))
     page = render(read_facts(tmp_path / "facts.json"))
-    assert page.startswith(
-        "– **Nothing had to be measured:** only documentation changed (README.md). `c0ffee"
-    )
+    assert page.startswith("– **Nothing")
+    assert "(README.md). `c0ffee" in page.splitlines()[0]
     assert "###" not in page
 
 
@@ -254,7 +246,7 @@ def test_three_changes_are_read_and_the_others_are_folded(tmp_path: Path) -> Non
     assert before.count("**✗\u00a0worse** |") == 3
     assert folded.count("**✗\u00a0worse** |") == 3
     assert "<summary>5 more worse</summary>" in folded
-    assert page.count("**What changed on virtual-esp32**") == 1
+    assert page.count("**What changed") == 1
     assert "(virtual)" not in before
     sentence = next(line for line in page.splitlines() if "more comparisons regressed" in line)
     assert page.count(sentence) == 1
@@ -266,7 +258,7 @@ def test_what_was_not_run_is_grouped(tmp_path: Path) -> None:
     leave_virtual(tmp_path / "legs", not_run=["no time", "no time"])
     page = page_of(tmp_path)
     assert page.startswith(f"### ? {markdown('INCOMPLETE: virtual')}\n")
-    assert "- 2 cases on `virtual-2` (leg `virtual`): no time" in page
+    assert re.search("^- 2 cases .*`virtual-2`.*: no time$", page, re.MULTILINE)
 
 
 def test_the_plain_summary_is_harmless_too() -> None:
@@ -292,45 +284,27 @@ def zip_of(files: dict[str, bytes], *, mode: int = 0, method: int = zipfile.ZIP_
 PLAN = {"plan.json": b"{}"}
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (b"no zip", "not a readable zip"),
-        (zip_of(PLAN)[:-30], "not a readable zip"),
-        (zip_of({}), "holds no plan.json"),
-        (zip_of({**PLAN, "../plan.json": b""}), "unexpected file"),
-        (zip_of({**PLAN, "/etc/passwd": b""}), "unexpected file"),
-        (zip_of({**PLAN, "legs/a/../../b/run.json": b""}), "unexpected file"),
-        (zip_of({**PLAN, "legs/a\\b/c/run.json": b""}), "unexpected file"),
-        (zip_of({**PLAN, "legs/a/r/console.log": b""}), "unexpected file"),
-        (zip_of(PLAN, mode=stat.S_IFLNK | 0o777), "unexpected file"),
-        (zip_of({**PLAN, "legs/a/ended.json/run.json": b""}), "unexpected file"),
-        (zip_of(PLAN, method=zipfile.ZIP_LZMA), "unexpected file"),
-        (zip_of(PLAN, method=zipfile.ZIP_BZIP2), "unexpected file"),
-        (zip_of(PLAN).replace(b"plan.json", b"\0lan.json"), "not a readable zip"),
-        (zip_of({**PLAN, **{f"legs/a{n}/ended.json": b"" for n in range(251)}}), "at most 250"),
-        (zip_of({"plan.json": b" " * 34_000_000}), "more than allowed"),
-        (zip_of({"plan.json": b" " * 1_000_000}), "implausible compression"),
-    ],
-    ids=[
-        "text",
-        "cut-off",
-        "empty",
-        "above",
-        "rooted",
-        "legs-above",
-        "backslash",
-        "console",
-        "link",
-        "file-as-folder",
-        "lzma",
-        "bzip2",
-        "null",
-        "many",
-        "large",
-        "tight",
-    ],
-)
+ZIPS: dict[str, tuple[bytes, str]] = {
+    "text": (b"no zip", "not a readable zip"),
+    "cut-off": (zip_of(PLAN)[:-30], "not a readable zip"),
+    "empty": (zip_of({}), "holds no plan.json"),
+    "above": (zip_of({**PLAN, "../plan.json": b""}), "unexpected file"),
+    "rooted": (zip_of({**PLAN, "/etc/passwd": b""}), "unexpected file"),
+    "legs-above": (zip_of({**PLAN, "legs/a/../../b/run.json": b""}), "unexpected file"),
+    "backslash": (zip_of({**PLAN, "legs/a\\b/c/run.json": b""}), "unexpected file"),
+    "console": (zip_of({**PLAN, "legs/a/r/console.log": b""}), "unexpected file"),
+    "link": (zip_of(PLAN, mode=stat.S_IFLNK | 0o777), "unexpected file"),
+    "file-as-folder": (zip_of({**PLAN, "legs/a/ended.json/run.json": b""}), "unexpected file"),
+    "lzma": (zip_of(PLAN, method=zipfile.ZIP_LZMA), "unexpected file"),
+    "bzip2": (zip_of(PLAN, method=zipfile.ZIP_BZIP2), "unexpected file"),
+    "null": (zip_of(PLAN).replace(b"plan.json", b"\0lan.json"), "not a readable zip"),
+    "many": (zip_of({**PLAN, **{f"legs/a{n}/ended.json": b"" for n in range(251)}}), "at most 250"),
+    "large": (zip_of({"plan.json": b" " * 34_000_000}), "more than allowed"),
+    "tight": (zip_of({"plan.json": b" " * 1_000_000}), "implausible compression"),
+}
+
+
+@pytest.mark.parametrize(("content", "words"), ZIPS.values(), ids=ZIPS)
 def test_a_zip_that_wants_more(tmp_path: Path, content: bytes, words: str) -> None:
     """A path outside, a link, too many or too large files, a bomb: refused before anything is unpacked."""
     with pytest.raises(ConfigError, match=words):
@@ -351,14 +325,6 @@ def test_a_damaged_zip_is_one_sentence(method: int, changes: list[tuple[int, int
         content[place] = value
     with tempfile.TemporaryDirectory() as folder, contextlib.suppress(ConfigError):
         artefact.unpack(bytes(content), Path(folder))
-
-
-@pytest.mark.parametrize("text", ['"ab"', "[[1, 2, 3]]", "[" * 100_000, "1" * 5000, "NaN", '{"schema": []}'])
-def test_a_plan_that_is_no_plan(tmp_path: Path, text: str) -> None:
-    """JSON of another shape, too deep or with a number too long is a plan that cannot be read."""
-    (tmp_path / "plan.json").write_text(text)
-    with pytest.raises(ConfigError):
-        read_plan_of(tmp_path / "plan.json", HEAD)
 
 
 def test_many_remarks_do_not_push_the_page_over_its_length() -> None:
@@ -390,12 +356,7 @@ def test_what_is_kept_is_what_is_read(tmp_path: Path) -> None:
     names = {path.name for path in folder.rglob("*") if path.is_file()}
     kept_of_a_run = {"run.json", "verdicts.json", "records.jsonl"}
     assert names == {"plan.json", "publish.yaml", *kept_of_a_run}
-    files = {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in folder.rglob("*.*")
-        if path.is_file()
-    }
-    artefact.unpack(zip_of(files), tmp_path / "back")
+    artefact.unpack(zipped(folder), tmp_path / "back")
     plan = read_plan_of(tmp_path / "back/plan.json", HEAD)
     assert conclude(plan, tmp_path / "back/legs", {}).headline == "PASS: virtual, compare"
 
@@ -413,6 +374,7 @@ def test_what_does_not_fit_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     "change",
     [
+        *('"ab"', "[[1, 2, 3]]", "[" * 100_000, "1" * 5000, "NaN", '{"schema": []}'),
         {"head": "d" * 40},
         {"base": "main"},
         {"fork": "yes"},
@@ -424,14 +386,16 @@ def test_what_does_not_fit_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         {"legs": [{"name": f"a{n}", "job": "rack", "suite": "pr"} for n in range(41)]},
         {"legs": 3},
     ],
+    ids=lambda change: str(change)[:30],
 )
-def test_a_plan_that_is_none_of_ours(tmp_path: Path, change: dict[str, object]) -> None:
-    """Another commit, a value of another type, a leg whose name is a path: no plan."""
+def test_a_plan_that_is_none_of_ours(tmp_path: Path, change: str | dict[str, object]) -> None:
+    """JSON of another shape, too deep or with a number too long, another commit, a value of another type, a
+    leg whose name is a path: no plan."""
     path = tmp_path / "plan.json"
     own = json.loads(json.dumps(a_plan(compare=True).to_json()))
     path.write_text(json.dumps(own))
     assert read_plan_of(path, HEAD).legs
-    path.write_text(json.dumps({**own, **change}))
+    path.write_text(change if isinstance(change, str) else json.dumps({**own, **change}))
     with pytest.raises(ConfigError):
         read_plan_of(path, HEAD)
 
@@ -447,7 +411,7 @@ def test_the_page_is_written_without_a_token(monkeypatch: pytest.MonkeyPatch) ->
     facts = comment_page.without_verdict(HEAD, BOMB, comment_page.Source({}))
     monkeypatch.setattr(comment_page, "print_page", PRINT_PAGE)
     page = comment_page.render(facts, "comment")
-    assert page.startswith("### ? No verdict could be read")
+    assert page.startswith("### ? No verdict")
     assert set(Seen(to_html(page)).tags) == {"h3", "p", "code"}
     with pytest.raises(RigError, match="the page was not written"):
         comment_page.render({}, "comment")
@@ -476,9 +440,6 @@ def test_what_is_exceeded_without_proof_is_named(tmp_path: Path) -> None:
     page = page_of(tmp_path)
     assert page.startswith(f"### ? {markdown('UNDECIDED: virtual')}\n")
     before, _, _ = page.partition("<details>")
-    assert "**Limits exceeded without proof on virtual-esp32**" in before
-    assert re.search(
-        r"\| \? exceeded \| publish latency p95 \| `virtual-2` \| .* \| 25 ms \|",
-        before.replace("\u00a0", " "),
-    )
+    assert "without proof" in before
+    assert re.search(r"\| \? exceeded \|.* p95 \| `virtual-2` \|.* 25 ms \|", before.replace("\u00a0", " "))
     assert "broken" not in before
