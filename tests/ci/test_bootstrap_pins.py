@@ -33,17 +33,6 @@ def pack_installed(name: str, folder: Path) -> Path:
     return path
 
 
-def pack_trap(folder: Path) -> None:
-    """Make a newer setuptools, which an index would give to an isolated build, and which refuses to build."""
-    info = "setuptools-9999.0.dist-info"
-    with zipfile.ZipFile(folder / "setuptools-9999.0-py3-none-any.whl", "w") as archive:
-        archive.writestr("setuptools/__init__.py", TRAP)
-        archive.writestr("setuptools/build_meta.py", TRAP)
-        archive.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: setuptools\nVersion: 9999.0\n")
-        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        archive.writestr(f"{info}/RECORD", "")
-
-
 def pack_sources(name: str, folder: Path) -> Path:
     """Make a source archive, as esptool comes."""
     path = folder / f"{name}-1.0.tar.gz"
@@ -60,12 +49,13 @@ def pack_sources(name: str, folder: Path) -> Path:
     return path
 
 
-def pack_wheel(name: str, folder: Path) -> Path:
-    """Make a wheel with one module of its own name."""
-    path, info = folder / f"{name}-1.0-py3-none-any.whl", f"{name}-1.0.dist-info"
+def pack_wheel(name: str, folder: Path, version: str = "1.0", code: str = "VALUE = 1\n") -> Path:
+    """Make a wheel with one module of its own name, which may be asked to build."""
+    path, info = folder / f"{name}-{version}-py3-none-any.whl", f"{name}-{version}.dist-info"
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr(f"{name}.py", "VALUE = 1\n")
-        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        archive.writestr(f"{name}/__init__.py", code)
+        archive.writestr(f"{name}/build_meta.py", code)
+        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
         archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         archive.writestr(f"{info}/RECORD", "")
     return path
@@ -88,7 +78,8 @@ def checkout(tmp_path: Path) -> Path:
     (folder / "requirements-build.lock").write_text(pin(pack_installed("setuptools", packages)))
     (folder / "requirements.lock").write_text(pin(pack_sources("flasher", packages)))
     (folder / "requirements-nodeps.lock").write_text("")
-    pack_trap(packages)
+    # a newer one, which an index would give to an isolated build, and which refuses to build
+    pack_wheel("setuptools", packages, "9999.0", TRAP)
     return folder
 
 
@@ -130,7 +121,7 @@ def test_the_trap_would_be_sprung(checkout: Path) -> None:
     script.write_text(text.replace(" --no-build-isolation", ""))
     done = bootstrap(checkout, "python")
     assert done.returncode == 1
-    assert "pip could not install requirements.lock" in done.stdout
+    assert "install requirements.lock" in done.stdout
 
 
 @pytest.mark.slow
@@ -141,7 +132,7 @@ def test_a_file_that_is_not_the_locked_one_is_refused(checkout: Path) -> None:
     lock.write_text(re.sub(r"sha256:\w+", f"sha256:{'0' * 64}", lock.read_text()))
     done = bootstrap(checkout, "python")
     assert done.returncode == 1
-    assert "pip could not install requirements-build.lock" in done.stdout
+    assert "install requirements-build.lock" in done.stdout
 
 
 @pytest.mark.slow
@@ -153,7 +144,7 @@ def test_a_project_elsewhere_gets_the_tool_as_a_wheel(checkout: Path, tmp_path: 
         (checkout / "tool.py").write_text(f"VALUE = {value}\n")
         done = bootstrap(checkout, "python", str(environment))
         assert done.returncode == 0, done.stdout
-        assert "Installing tool-1.0-py3-none-any.whl" in done.stdout
+        assert "tool-1.0-py3-none-any.whl" in done.stdout
         where, found = ask(environment, "import tool; print(tool.__file__, tool.VALUE)").split()
         assert Path(where).is_relative_to(environment)
         assert found == str(value)
@@ -179,16 +170,14 @@ def test_a_wheel_that_is_there_is_the_one_that_is_installed(checkout: Path, tmp_
         ("all",),
         ("key",),
         ("key", "all"),
-        ("plan", "elsewhere"),
-        ("test", "elsewhere"),
-        ("release", "elsewhere"),
+        *((purpose, "elsewhere") for purpose in ("plan", "test", "release")),
     ],
 )
 def test_a_wrong_purpose_gets_the_usage(checkout: Path, words: tuple[str, ...]) -> None:
     """What proves the harness, or makes a release, needs the checkout itself, and has no place elsewhere."""
     done = bootstrap(checkout, *words)
     assert done.returncode == 2
-    assert "usage: .ci/bootstrap plan|python|rack|report|run|test" in done.stdout
+    assert "usage: .ci/bootstrap" in done.stdout
     assert not (checkout / ".venv").exists()
 
 

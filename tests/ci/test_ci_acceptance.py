@@ -73,49 +73,25 @@ def _drop_label(state: State) -> None:
     state.pulls[7]["labels"].clear()
 
 
-def _by_the_author(state: State) -> None:
-    state.events[7][0]["actor"]["login"] = "somebody"
-
-
-def _before_the_push(state: State) -> None:
-    state.events[7][0]["created_at"] = EARLIER
-
-
 def _reason_of_the_author(state: State) -> None:
     state.comments[7][0]["user"]["login"] = "somebody"
     state.pulls[7]["body"] = f"hil:accept: {REASON}"
 
 
-def _no_reason(state: State) -> None:
-    state.comments[7][0]["body"] = "hil:accept:   \nfine by me"
+NOT_ACCEPTED: dict[str, Callable[[State], object]] = {
+    "no-label": _drop_label,
+    "by-the-author": lambda state: state.events[7][0]["actor"].update(login="somebody"),
+    "before-the-push": lambda state: state.events[7][0].update(created_at=EARLIER),
+    "reason-of-the-author": _reason_of_the_author,
+    "no-reason": lambda state: state.comments[7][0].update(body="hil:accept:   \nfine by me"),
+    "triage-only": lambda state: state.permissions.update(owner="read"),
+    "newer-head": lambda state: state.pulls[7]["head"].update(sha="d" * 40),
+    "unknown": lambda state: state.permissions.pop("owner"),
+}
 
 
-def _triage_only(state: State) -> None:
-    state.permissions["owner"] = "read"
-
-
-def _newer_head(state: State) -> None:
-    state.pulls[7]["head"]["sha"] = "d" * 40
-
-
-def _unknown(state: State) -> None:
-    del state.permissions["owner"]
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        _drop_label,
-        _by_the_author,
-        _before_the_push,
-        _reason_of_the_author,
-        _no_reason,
-        _triage_only,
-        _newer_head,
-        _unknown,
-    ],
-)
-def test_nobody_else_can(github: GitHub, state: State, change: Callable[[State], None]) -> None:
+@pytest.mark.parametrize("change", NOT_ACCEPTED.values(), ids=NOT_ACCEPTED)
+def test_nobody_else_can(github: GitHub, state: State, change: Callable[[State], object]) -> None:
     """Not the fork's author, not for a commit pushed later, not without a reason, not without the right."""
     change(state)
     assert found(github) is None
@@ -181,7 +157,7 @@ def test_without_the_label_a_check_that_passed_is_no_verdict(
     _drop_label(state)
     state.add_artefact(zipped(kept(slower)))
     comment(github, RUN)
-    assert "No verdict could be read" in state.comments[7][-1]["body"]
+    assert "No verdict" in state.comments[7][-1]["body"]
 
 
 def test_the_required_job_asks_github(state: State, slower: Path) -> None:
@@ -197,4 +173,4 @@ def test_the_required_job_asks_github(state: State, slower: Path) -> None:
         _drop_label(state)
         again = hil(*command, env={**env, "GITHUB_RUN_ATTEMPT": "2"})
         assert again.returncode == 1
-        assert "Attempt 2 of this workflow run." in again.stdout
+        assert "Attempt 2 " in again.stdout

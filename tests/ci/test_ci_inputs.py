@@ -89,10 +89,11 @@ def test_a_pinned_emulator_measures_each_chip_that_the_rack_file_emulates(team: 
     given = {"mode": "emulated", "targets": "esp32c3 esp32c6", "suite": "quick"}
     plan = plan_asked(ask(team, given), event_of(team))
     leg = plan.leg("esp-emu-esp32c6")
-    assert (leg.skip, plan.build) == ("hil/esp-emu.sha256 pins no archive", ("esp32c3",))
+    assert leg.skip.startswith("hil/esp-emu.sha256 ")
+    assert plan.build == ("esp32c3",)
     assert plan.outputs()["emulators"] == "[]"
     archive = f"esp-emu-0.45.0-{os.uname().machine}-unknown-linux-gnu.tar.gz"
-    with pytest.raises(ConfigError, match=r"or one of hil/rack\.yaml in esp-emu, with hil/esp-emu\.sha256"):
+    with pytest.raises(ConfigError, match=r"hil/rack\.yaml .*hil/esp-emu\.sha256"):
         ask(team, {**given, "targets": "esp32c6"})
     team.commit({"node/hil/esp-emu.sha256": f"{'0' * 64}  {archive}\n"})
     plan = plan_asked(ask(team, given), event_of(team))
@@ -137,9 +138,8 @@ def test_a_base_is_a_commit(team: Repository) -> None:
     base = team.git("rev-parse", "main")
     for name in ("merge-base", "main", base, base[:12]):
         assert ask(team, {"base": name}).base == base
-    team.git(
-        "update-ref", "refs/remotes/origin/stable", base
-    )  # of branches a checkout has the remote ones only
+    # of branches a checkout has the remote ones only
+    team.git("update-ref", "refs/remotes/origin/stable", base)
     assert ask(team, {"base": "stable"}).base == base
     assert ask(team, {"base": "none"}).base == ""
     team.git("checkout", "--quiet", "main")
@@ -150,56 +150,56 @@ def test_the_project_may_lie_above_the_folder(team: Repository) -> None:
     """As `hil` finds it from there; but not above the repository."""
     assert ask(team, {"firmware-path": "node/app"}).project.root == team.path.resolve() / "node"
     (team.path.parent / "hil.toml").write_text(TOML)
-    with pytest.raises(ConfigError, match=r"firmware-path: '.' has no hil.toml.*run `hil init` there"):
+    with pytest.raises(ConfigError, match=r"firmware-path: '.' has no hil.toml.*`hil init`"):
         ask(team, {"firmware-path": "."})
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "why"),
     [
-        ({"mode": "virtuel"}, "mode: 'virtuel' is none of virtual, emulated, rack;"),
+        ({"mode": "virtuel"}, "virtual, emulated, rack;"),
         ({"mode": "virtual virtual"}, "each once"),
-        ({"firmware-path": "/etc"}, "firmware-path: '/etc' is no path below the repository; allowed is"),
-        ({"firmware-path": "node/../.."}, "is no path below the repository"),
-        ({"firmware-path": "nodes"}, "firmware-path: 'nodes' is no folder of the repository"),
-        ({"firmware-path": "node\n::x::"}, "is no path below the repository"),
-        ({"firmware-path": "docs"}, "firmware-path: 'docs' has no hil.toml"),
-        (
-            {"idf-version": "latest"},
-            "idf-version: 'latest' is no release of ESP-IDF from v5.5 on; allowed is",
-        ),
+        ({"firmware-path": "/etc"}, "no path below the repository; allowed is"),
+        ({"firmware-path": "node/../.."}, "no path below the repository"),
+        ({"firmware-path": "node\n::x::"}, "no path below the repository"),
+        ({"firmware-path": "nodes"}, "no folder"),
+        ({"firmware-path": "docs"}, "no hil.toml"),
+        ({"idf-version": "latest"}, "from v5.5 on; allowed is"),
         ({"idf-version": "v5.4.2"}, "from v5.5 on"),
         ({"idf-version": "v5.5.4@sha256:1"}, "from v5.5 on"),
         ({"idf-version": "v5.5.4 --privileged"}, "from v5.5 on"),
-        ({"targets": "esp32s9"}, "targets: 'esp32s9' names 'esp32s9', which is no chip; did you mean"),
-        ({"mode": "emulated", "targets": "esp32"}, "one that counts instructions is needed: esp32c3"),
-        ({"mode": "rack"}, "rack-label: '' is empty; the mode rack needs the label"),
-        ({"mode": "rack", "rack-label": "a b"}, "rack-label: 'a b' is no runner's label; allowed are"),
-        ({"suite": "quik"}, "suite: 'quik' selects nothing:"),
-        ({"suite": "$(touch pwned)"}, "suite: '$(touch pwned)' selects nothing:"),
-        ({"base": "--output=x"}, "base: '--output=x' is no name of a commit; allowed are merge-base, none,"),
-        ({"base": "release"}, "base: 'release' is no commit, branch or tag of the repository"),
-        ({"modes": "rack"}, "there is no input 'modes'; did you mean 'mode'?"),
+        ({"targets": "esp32s9"}, "no chip; did you mean"),
+        ({"mode": "emulated", "targets": "esp32"}, "is needed: esp32c3"),
+        ({"mode": "rack", "rack-label": ""}, "the mode rack needs the label"),
+        ({"mode": "rack", "rack-label": "a b"}, "no runner's label; allowed are"),
+        ({"suite": "quik"}, "selects nothing:"),
+        ({"suite": "$(touch pwned)"}, "selects nothing:"),
+        ({"base": "--output=x"}, "no name of a commit; allowed are merge-base, none,"),
+        ({"base": "release"}, "no commit, branch or tag"),
+        ({"modes": "rack"}, "'modes'; did you mean 'mode'?"),
     ],
 )
-def test_a_wrong_input_is_named(team: Repository, given: dict[str, str], said: str) -> None:
+def test_a_wrong_input_is_named(team: Repository, given: dict[str, str], why: str) -> None:
     """The sentence has its name, its value and what is allowed, and says where to correct it."""
     with pytest.raises(ConfigError) as caught:
         ask(team, given)
-    assert said in caught.value.sentence
+    name, value = list(given.items())[-1]
+    said = caught.value.sentence
+    assert why in said
+    assert name == "modes" or f"{name}: {' '.join(value.split())!r}" in said
     assert "below `with:`" in caught.value.next_step
 
 
 def test_all_wrong_inputs_are_named_at_once(team: Repository) -> None:
     """One run of the workflow tells all."""
-    with pytest.raises(ConfigError, match=r"3 inputs are not allowed: mode: .* idf-version: .* base: "):
+    with pytest.raises(ConfigError, match=r"3 inputs .*mode: .* idf-version: .* base: "):
         ask(team, {"firmware-path": "node", "mode": "virtual virtual", "idf-version": "x", "base": "x"})
 
 
 @pytest.mark.parametrize("name", ["pull_request_target", "workflow_run"])
 def test_an_event_that_hands_a_fork_the_token_is_refused(team: Repository, name: str) -> None:
     """Whatever the inputs are."""
-    with pytest.raises(ConfigError, match=f"the event {name} would run a fork's code"):
+    with pytest.raises(ConfigError, match=f"the event {name} "):
         check_inputs({"firmware-path": "node"}, team.path, event_of(team, name=name))
 
 
@@ -231,14 +231,10 @@ def test_the_page_lists_these_inputs() -> None:
 def test_the_command_writes_plan_and_outputs(team: Repository, tmp_path: Path) -> None:
     """As a step runs it: inputs by the environment, outputs for later jobs; a wrong one in the summary."""
     output, summary = tmp_path / "output", tmp_path / "summary"
-    payload = {
-        "pull_request": {
-            "number": 3,
-            "head": {"sha": team.git("rev-parse", "HEAD"), "repo": {"full_name": "team/sensor"}},
-            "base": {"sha": team.git("rev-parse", "main"), "repo": {"full_name": "team/sensor"}},
-        }
-    }
-    (tmp_path / "event.json").write_text(json.dumps(payload))
+    repo = {"full_name": "team/sensor"}
+    commits = {"head": team.git("rev-parse", "HEAD"), "base": team.git("rev-parse", "main")}
+    sides = {side: {"sha": commit, "repo": repo} for side, commit in commits.items()}
+    (tmp_path / "event.json").write_text(json.dumps({"pull_request": {"number": 3, **sides}}))
     github = {
         "GITHUB_EVENT_NAME": "pull_request",
         "GITHUB_EVENT_PATH": str(tmp_path / "event.json"),
@@ -261,6 +257,6 @@ def test_the_command_writes_plan_and_outputs(team: Repository, tmp_path: Path) -
     assert (leg["leg"], leg["suite"], lines["build"]) == ("virtual", "quick", "[]")
     done = run(HIL_INPUT_SUITE="quick\n::add-mask::x")
     assert done.returncode == 2
-    assert "suite: 'quick ::add-mask::x' selects nothing" in done.stdout
+    assert "suite: 'quick ::add-mask::x'" in done.stdout
     assert os.linesep + "::" not in done.stdout
-    assert "# NOT MEASURED: an input is not allowed" in summary.read_text()
+    assert "# NOT MEASURED: " in summary.read_text()

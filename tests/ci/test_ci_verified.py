@@ -118,9 +118,8 @@ def another_suite(plan: Facts) -> None:
 
 def more_legs(plan: Facts) -> None:
     """Each takes a share of alpha."""
-    plan["legs"] += [
-        {"name": f"rack-{n}", "job": "rack", "suite": "pr", "target": "esp32"} for n in range(30)
-    ]
+    leg = {"job": "rack", "suite": "pr", "target": "esp32"}
+    plan["legs"] += [{**leg, "name": f"rack-{number}"} for number in range(30)]
 
 
 def as_a_night(plan: Facts) -> None:
@@ -136,14 +135,14 @@ def nobody_waits(plan: Facts) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (only_documentation, "the plan leaves out virtual (only documentation changed"),
+        (only_documentation, "leaves out virtual (only documentation"),
         (another_base, "but the merge base is"),
-        (without_base, "the plan compares with nothing, but the merge base is"),
-        (without_emulated, "the plan has no leg emulated-esp32c3"),
-        (another_suite, "the plan has no leg virtual of the job virtual and the suite 'quick'"),
-        (more_legs, "the plan has a leg rack-0, which the default branch's code does not plan"),
-        (as_a_night, "the plan has no leg"),
-        (nobody_waits, "the plan leaves out virtual (measured as the head"),
+        (without_base, "with nothing, but the merge base is"),
+        (without_emulated, "no leg emulated-esp32c3"),
+        (another_suite, "no leg virtual of the job virtual and the suite 'quick'"),
+        (more_legs, "a leg rack-0"),
+        (as_a_night, "no leg"),
+        (nobody_waits, "leaves out virtual (measured as the head"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
@@ -163,7 +162,7 @@ def test_a_diff_too_large_to_be_read_is_never_documentation(run: Run) -> None:
     run.plan(only_documentation)
     conclusion, _, said = run.comment()
     assert conclusion == "failure"
-    assert "the plan leaves out virtual" in said
+    assert "leaves out virtual" in said
 
 
 def test_documentation_alone_is_green(run: Run) -> None:
@@ -172,7 +171,7 @@ def test_documentation_alone_is_green(run: Run) -> None:
     run.plan(only_documentation)
     shutil.rmtree(run.folder / "legs")
     conclusion, title, _ = run.comment()
-    assert (conclusion, title) == ("success", "PASS: nothing had to be measured")
+    assert (conclusion, title.partition(":")[0]) == ("success", "PASS")
 
 
 def test_the_same_bytes_of_edited_firmware_are_not_believed(run: Run, passed: Path, tmp_path: Path) -> None:
@@ -184,7 +183,7 @@ def test_the_same_bytes_of_edited_firmware_are_not_believed(run: Run, passed: Pa
     run.plan(measured)
     conclusion, title, said = run.comment()
     assert (conclusion, title) == ("neutral", "UNDECIDED: instruction cost (emulated) esp32c3")
-    assert "only the job says that built both" in said
+    assert "built both" in said
     assert UNREAD not in said
 
 
@@ -196,7 +195,7 @@ def test_limits_of_the_artefact_are_the_heads(run: Run) -> None:
     run.plan(measured)
     conclusion, title, said = run.comment()
     assert (conclusion, title) == ("failure", UNREAD)
-    assert "the artefact's thresholds/publish.yaml differs from the file in the commit" in said
+    assert "thresholds/publish.yaml differs" in said
 
 
 def test_what_is_loosened_waits_for_an_owner(passed: Path, tmp_path: Path) -> None:
@@ -224,7 +223,8 @@ def test_what_is_loosened_waits_for_an_owner(passed: Path, tmp_path: Path) -> No
         state.add_comment("hil:accept: a slower radio", "owner")
         conclusion, title, _ = Run(state, api, artefact).comment()
     assert conclusion == "success"
-    assert title == f"PASS: {legs}; loosened rules accepted by owner: a slower radio"
+    assert title.startswith(f"PASS: {legs}; ")
+    assert title.endswith(" by owner: a slower radio")
 
 
 def leave_emulated(folder: Path) -> None:
