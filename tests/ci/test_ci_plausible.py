@@ -49,26 +49,12 @@ def boards(**changes: str) -> Callable[[Facts], Facts]:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda _: {"legs": 0}, "run.json: legs is 0; expected an integer >= 1"),
-        (lambda _: {"legs": -1}, "run.json: legs is -1; expected an integer >= 1"),
-        (lambda _: {"legs": 0.5}, "run.json: legs is 0.5; expected an integer"),
-        (lambda _: {"legs": True}, "run.json: legs is True; expected an integer"),
+        *((lambda _, legs=legs: {"legs": legs}, f"legs is {legs}; expected") for legs in (0, -1, 0.5, True)),
         (planned(0), " is 0; expected an integer >= 1"),
         (planned(-1), " is -1; expected an integer >= 1"),
-        (boards(kind="physical"), "its board virtual-1 is physical, and this leg's are virtual"),
-        (boards(id="b2"), "it has records of virtual-1 virtual virtual-esp32, which is none of its boards"),
-        (boards(target="virtual-esp32c3"), "it has records of virtual-1 virtual virtual-esp32"),
-    ],
-    ids=[
-        "legs-0",
-        "legs-negative",
-        "legs-half",
-        "legs-true",
-        "boots-0",
-        "boots-negative",
-        "kind",
-        "id",
-        "target",
+        (boards(kind="physical"), "virtual-1 is physical"),
+        (boards(id="b2"), "records of virtual-1 virtual virtual-esp32, "),
+        (boards(target="virtual-esp32c3"), "records of virtual-1 virtual virtual-esp32"),
     ],
 )
 def test_what_cannot_be_is_no_verdict(
@@ -88,7 +74,7 @@ def test_a_board_cannot_choose_its_limits(tmp_path: Path) -> None:
     slow = publish_record(board="physical-1", latency_ms=500.0)
     run = leave_run(tmp_path / "legs" / "virtual", [slow], target="esp32")
     rejudge(run)
-    assert "is physical, and this leg's are virtual" in told(concluded(tmp_path))
+    assert "is physical" in told(concluded(tmp_path))
 
 
 @pytest.mark.parametrize("name", ["", RUN_INFO, JOURNAL])

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -47,7 +48,7 @@ def test_a_killed_leg_does_not_lose_the_night(tmp_path: Path, report: Report) ->
     assert status == 0, said
     warnings = [line for line in said.splitlines() if line.startswith("warning: ")]
     assert [line.partition("the leg ")[2].split()[0] for line in warnings] == ["rack-esp32", "rack-esp32c3"]
-    assert "verdicts.json: its verdict cannot be read (No such file or directory)" in warnings[0]
+    assert "verdicts.json" in warnings[0]
     assert [run.run_id for run in read_past(tmp_path / "out" / "history").runs] == [NAMES[0]]
     assert (tmp_path / "out" / "report" / "index.html").is_file()
 
@@ -58,11 +59,11 @@ def test_a_night_without_a_judged_run(tmp_path: Path, report: Report) -> None:
     legs.mkdir()
     status, said = report("--legs", str(legs))
     assert status == 2
-    assert said.startswith(f"hil: {legs} holds no run that was judged, so there is nothing to report. Next: ")
+    assert said.startswith(f"hil: {legs} ")
     kill_leg(legs, "virtual")
     status, said = report("--legs", str(legs))
     assert status == 2
-    assert "the leg virtual is left out of the report" in said
+    assert "the leg virtual" in said
     assert not (tmp_path / "out" / "report").exists()
 
 
@@ -70,12 +71,8 @@ def test_several_racks_and_benches_are_one_report(tmp_path: Path, report: Report
     """Each run is remembered; on the first page runs that pass on one rack share a verdict and a table."""
     legs = tmp_path / "legs"
     for number, suite in enumerate(("publish", "echo", "jitter"), start=1):
-        store_run(
-            legs / f"virtual-{suite}",
-            f"20261120T0{number}0000Z-nightly-000{number}",
-            healthy(),
-            suite=f"nightly and {suite}",
-        )
+        run_id = f"20261120T0{number}0000Z-nightly-000{number}"
+        store_run(legs / f"virtual-{suite}", run_id, healthy(), suite=f"nightly and {suite}")
     store_run(legs / "rack-esp32", "20261120T040000Z-nightly-0004", healthy(), rack="lab")
     status, said = report("--legs", str(legs), "--files")
     assert status == 0, said
@@ -87,8 +84,7 @@ def test_several_racks_and_benches_are_one_report(tmp_path: Path, report: Report
     }
     page = (tmp_path / "out" / "report" / "index.html").read_text()
     assert page.count('<section class="verdict') == 2
-    assert "2 more runs on rack virtual passed." in page
-    assert page.count("<h2>Nearest to their limits, rack virtual</h2>") == 1
-    assert page.count("<h2>Nearest to their limits, rack lab</h2>") == 1
+    assert "2 more runs on rack virtual" in page
+    assert sorted(re.findall(r"<h2>Nearest .*rack (\w+)</h2>", page)) == ["lab", "virtual"]
     assert "4 suites" in page
     assert len(list((tmp_path / "out" / "report" / "runs").iterdir())) == 4

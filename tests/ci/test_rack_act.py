@@ -31,22 +31,13 @@ class Rack:
         """Run it for a pull request that also changes ``files``."""
         head = self.project.branch("change", {"firmware/NOTE.md": "x\n", **files}, self.base)
         repository = {"full_name": "example/hil"}
-        sides = {
-            side: {"sha": commit, "repo": repository}
-            for side, commit in (("head", head), ("base", self.base))
-        }
+        commits = {"head": head, "base": self.base}
+        sides = {side: {"sha": commit, "repo": repository} for side, commit in commits.items()}
         run = self.project.folder / f"run-{head}"
         (run / "artefacts").mkdir(parents=True)
         (run / "event.json").write_text(json.dumps({"pull_request": {"number": 7, **sides}}))
-        words = [
-            "pull_request",
-            "--job",
-            "hil",
-            "--workflows",
-            CALLER,
-            *local_repositories(self.project.path),
-        ]
-        words += ["--platform", "self-hosted=-self-hosted"]
+        words = ["pull_request", "--job", "hil", "--workflows", CALLER]
+        words += [*local_repositories(self.project.path), "--platform", "self-hosted=-self-hosted"]
         words += ["--env", f"HIL_ACT_INSTALLED={self.project.installed}"]
         return run_act(self.project.path, words, run)
 
@@ -63,5 +54,5 @@ def test_a_rack_that_is_asked_for_more_than_is_planned_refuses(rack: Rack) -> No
     assert text.count(suite) == 1
     done = rack.pull_request({MEASURE: text.replace(suite, "nightly")})
     assert done.status == 1, done.log
-    assert "refused: the plan asks for ['pr'] on esp32, and not for 'nightly'." in done.log
+    assert "['pr'] on esp32, and not for 'nightly'" in done.log
     assert not (done.artefacts / "leg-rack-esp32").exists()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from hil.base.errors import ConfigError, ExitCode
 from hil.base.untrusted import markdown
 from hil.ci import summary
 from hil.ci.comment_page import Source, facts_of, render
-from hil.ci.conclusion import CiVerdict, conclude
+from hil.ci.conclusion import conclude
 from hil.ci.event import CiEvent, read_event
 from hil.ci.plan import CiPlan, plan_event, read_plan, write_plan
 from hil.ci.racks import VARIABLE, racks_off
@@ -50,17 +51,14 @@ def test_the_variable_names_racks_and_reasons(text: str, told: dict[str, str]) -
 
 @pytest.mark.parametrize(
     ("text", "wrong"),
-    [
-        ("esp23: x", "unknown rack 'esp23'; did you mean 'esp32'?"),
-        ("esp32, esp32s3", "unknown rack 'esp32, esp32s3'"),
-    ],
+    [("esp23: x", "'esp23'; did you mean 'esp32'?"), ("esp32, esp32s3", "unknown rack 'esp32, esp32s3'")],
 )
 def test_what_is_malformed_is_a_configuration_error(text: str, wrong: str) -> None:
     """It names the variable, the entry, and how to write it: no switch fails unseen."""
     with pytest.raises(ConfigError, match=VARIABLE) as caught:
         racks_off(text)
     assert wrong in caught.value.sentence
-    assert "each with an optional reason" in str(caught.value.next_step)
+    assert "reason" in str(caught.value.next_step)
 
 
 def hil_ci_plan(repository: Repository, off: str, monkeypatch: pytest.MonkeyPatch) -> Result:
@@ -99,9 +97,8 @@ def test_at_night_all_legs_of_a_rack_are_off(repository: Repository) -> None:
     head = repository.git("rev-parse", "HEAD")
     plan = plan_event(repository.path, CiEvent("schedule", "nightly", head), off=racks_off("esp32"))
     off = {leg.name for leg in plan.legs if leg.undecided}
-    assert (
-        off == {leg.name for leg in plan.legs if leg.target == "esp32"} >= {"rack-esp32", "unchanged-esp32"}
-    )
+    assert off == {leg.name for leg in plan.legs if leg.target == "esp32"}
+    assert off >= {"rack-esp32", "unchanged-esp32"}
     assert {leg["target"] for leg in plan.matrix_of("rack")} == {"esp32s3"}
 
 
@@ -113,38 +110,27 @@ def test_documentation_alone_is_skipped_as_ever(repository: Repository) -> None:
     assert not any(leg.undecided for leg in plan.legs)
 
 
-@pytest.fixture
-def judged(
+def test_it_is_undecided_and_blocks_nothing(
     repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> tuple[CiPlan, CiVerdict]:
-    """A pull request whose other legs pass, and its verdict."""
+) -> None:
+    """Neither green nor red: the headline names the leg, the check is neutral, the required job passes.
+
+    The other legs pass. The comment says so too, with the reason and without a green mark; the plan comes
+    back as it was written, as other jobs read it.
+    """
     plan = plan_without(repository, "esp32: power is off until Monday; esp32s3", monkeypatch)
     wanted = ("virtual", "rack-esp32")
     plan = dataclasses.replace(plan, legs=tuple(leg for leg in plan.legs if leg.name in wanted))
+    write_plan(plan, tmp_path / "plan.json")
+    assert read_plan(tmp_path / "plan.json") == plan
     leave_run(tmp_path / "legs" / "virtual", commit=plan.head)
-    return plan, conclude(plan, tmp_path / "legs", {"virtual": "success", "rack": "skipped"})
-
-
-def test_it_is_undecided_and_blocks_nothing(judged: tuple[CiPlan, CiVerdict]) -> None:
-    """Neither green nor red: the headline names the leg, the check is neutral, the required job passes."""
-    plan, verdict = judged
+    verdict = conclude(plan, tmp_path / "legs", {"virtual": "success", "rack": "skipped"})
     assert (verdict.headline, verdict.conclusion) == ("UNDECIDED: rack-esp32", "neutral")
     assert verdict.exit_code == ExitCode.PASS
     text = summary.render(plan, verdict, {})
-    assert f"| rack-esp32 | ? undecided | – | Not measured: {WHY}. |" in text
+    assert re.search(rf"\| rack-esp32 \| \? undecided \| – \| .*{WHY}", text)
     assert f"- rack-esp32: {WHY}" in text
-
-
-def test_the_comment_says_so_too(judged: tuple[CiPlan, CiVerdict], tmp_path: Path) -> None:
-    """Its heading, what is not decided, and the reason; no green mark."""
-    plan, verdict = judged
     page = render(facts_of(plan, verdict, tmp_path / "legs", Source({})), "comment")
     assert page.startswith(f"### ? {markdown('UNDECIDED: rack-esp32')}\n")
-    assert "power is off until Monday" in page
+    assert "off until Monday" in page
     assert "– skipped" not in page
-
-
-def test_the_plan_comes_back_as_it_was_written(judged: tuple[CiPlan, CiVerdict], tmp_path: Path) -> None:
-    """Another job reads it, and the comment's as well."""
-    write_plan(judged[0], tmp_path / "plan.json")
-    assert read_plan(tmp_path / "plan.json") == judged[0]

@@ -125,11 +125,8 @@ def test_each_locked_package_is_listed(files: Mapping[str, Path]) -> None:
     assert licences["esptool"] == [{"license": {"acknowledgement": "declared", "id": "GPL-2.0-or-later"}}]
 
     lock = json.loads((ROOT / "reports" / "site" / "package-lock.json").read_text())
-    wanted = {
-        (place.rpartition("node_modules/")[2], facts["version"])
-        for place, facts in lock["packages"].items()
-        if place
-    }
+    placed = {place: facts["version"] for place, facts in lock["packages"].items() if place}
+    wanted = {(place.rpartition("node_modules/")[2], version) for place, version in placed.items()}
     listed = json.loads(files[f"{NAME}-report.cdx.json"].read_text())
     assert {(one["name"], one["version"]) for one in listed["components"]} == wanted
     assert all(one["licenses"] for one in listed["components"])
@@ -166,16 +163,11 @@ def test_the_sources_build_the_same_wheel(files: Mapping[str, Path], tmp_path: P
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-2000:]
     (built,) = (tmp_path / "out").glob("*.whl")
-    contents = [
-        {info.filename: info.CRC for info in zipfile.ZipFile(wheel).infolist()}
+    one, other = (
+        {(info.filename, info.CRC) for info in zipfile.ZipFile(wheel).infolist()}
         for wheel in (built, files[f"{NAME}-py3-none-any.whl"])
-    ]
-    differ = {
-        name
-        for name in contents[0].keys() | contents[1].keys()
-        if contents[0].get(name) != contents[1].get(name)
-    }
-    assert {name.rpartition("/")[2] for name in differ} == {"build.json", "RECORD"}
+    )
+    assert {name.rpartition("/")[2] for name, _ in one ^ other} == {"build.json", "RECORD"}
 
 
 @pytest.mark.slow
@@ -185,10 +177,8 @@ def test_what_the_tag_does_not_say_is_not_released(checkout: Path, tmp_path: Pat
     copy = tmp_path / "copy"
     subprocess.run(["git", "clone", "--quiet", str(checkout), str(copy)], check=True, timeout=120)
     tag, said = TAG, {
-        "tag": f"the tag is v9.9.9, and hil/__init__.py says {hil.__version__}",
-        "commit": f"the checkout is not the commit of the tag {TAG}",
-        "dirty": f"files differ from the tag {TAG}",
-        "changelog": f"CHANGELOG.md has no section '## {hil.__version__}'",
+        "tag": f"v9.9.9, and hil/__init__.py says {hil.__version__}", "dirty": f"differ from the tag {TAG}",
+        "commit": f"not the commit of the tag {TAG}", "changelog": f"no section '## {hil.__version__}'",
     }[wrong]  # fmt: skip
     if wrong == "tag":
         tag = "v9.9.9"
@@ -215,13 +205,10 @@ def test_what_signs_or_publishes_runs_nothing_of_the_repository() -> None:
     assert all("actions/" in step["uses"] for step in jobs["attest"]["steps"])
     (command,) = [step["run"] for step in jobs["publish"]["steps"] if "run" in step]
     assert command.startswith("gh release create ")
-    assert (set(jobs["publish"]["needs"]), set(jobs["attest"]["needs"])) == (
-        {"image", "attest"},
-        {"build", "image"},
-    )
-    (subject,) = [
-        step["with"]["subject-path"] for step in jobs["attest"]["steps"] if "subject-path" in step["with"]
-    ]
+    assert set(jobs["publish"]["needs"]) == {"image", "attest"}
+    assert set(jobs["attest"]["needs"]) == {"build", "image"}
+    given = [step["with"] for step in jobs["attest"]["steps"]]
+    (subject,) = [one["subject-path"] for one in given if "subject-path" in one]
     (fetched,) = [step["with"] for step in jobs["attest"]["steps"] if "download" in step["uses"]]
     assert subject == f"{fetched['path']}/*"
     for name, job in jobs.items():
@@ -230,18 +217,15 @@ def test_what_signs_or_publishes_runs_nothing_of_the_repository() -> None:
 
 
 @pytest.mark.slow
-def test_the_containerfile_is_clean() -> None:
-    """hadolint has nothing to say of it, not even as advice."""
-    argv = [str(ROOT / ".venv" / "bin" / "hadolint"), "--failure-threshold", "style", str(CONTAINERFILE)]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
+def test_the_containerfile_is_clean(tmp_path: Path) -> None:
+    """hadolint has nothing to say of it, not even as advice; control: it finds what is not pinned."""
+    argv = [str(ROOT / ".venv" / "bin" / "hadolint"), "--failure-threshold", "style"]
+    done = subprocess.run(
+        [*argv, str(CONTAINERFILE)], capture_output=True, text=True, check=False, timeout=60
+    )
     assert (done.returncode, done.stdout) == (0, "")
-
-
-@pytest.mark.slow
-def test_hadolint_looks_at_it(tmp_path: Path) -> None:
-    """Control: a base without a tag and an unpinned package are found."""
     (tmp_path / "Containerfile").write_text("FROM debian\nRUN pip install hil\n")
-    argv = [str(ROOT / ".venv" / "bin" / "hadolint"), str(tmp_path / "Containerfile")]
+    argv.append(str(tmp_path / "Containerfile"))
     done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 1
     assert {"DL3006", "DL3013"} <= set(re.findall(r"DL\d+", done.stdout))
@@ -268,9 +252,7 @@ def test_the_steps_of_the_container_install_the_wheel(
     assert f"Installing {files[f'{NAME}-py3-none-any.whl'].name} into /opt/hil" in done.stdout
     version, where = done.stdout.splitlines()[-2:]
     assert version == f"hil, version {hil.__version__}"
-    assert re.fullmatch(r"/opt/hil/lib/python3\.\d+/site-packages/hil/__init__\.py 1000 /project", where), (
-        where
-    )
+    assert re.fullmatch(r"/opt/hil/lib/python3\S+/hil/__init__\.py 1000 /project", where), where
     assert not Path("/opt/hil").exists()
     assert not Path("/src").exists()
 
