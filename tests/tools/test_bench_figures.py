@@ -14,7 +14,7 @@ from tests.firmware.bench_record import bench_record
 from tests.firmware.case_defaults import case_defaults
 from tests.lab import ROOT
 from tools.bench import __main__ as command
-from tools.bench.figure import Figure
+from tools.bench.figure import SHORT_PASS, Figure
 from tools.bench.lease_share import measuring_s
 
 _SOURCES = sorted((ROOT / "firmware" / "components" / "benches").glob("*.c"))
@@ -115,20 +115,17 @@ def test_a_short_pass_fails_by_exact_aims_alone(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """What a clock says of a few samples decides nothing, a wrong byte does; and it is said to be short."""
+    """What a clock says of a few samples decides nothing, a wrong byte does; and it is said to be short.
+
+    Wall and processor time stand below each figure.
+    """
     given = Given(alone={"one": figure})
     assert given.run(monkeypatch) == whole
-    assert "short pass" not in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert SHORT_PASS not in said
+    assert re.search(r"^one: \d+\.\d s, of the processors \d+\.\d s$", said, re.MULTILINE)
     assert given.run(monkeypatch, short=True) == short
-    assert capsys.readouterr().out.startswith("short pass: not for docs")
-
-
-def test_each_figure_says_what_it_took(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Wall and processor time stand below each."""
-    Given(alone={"one": KEPT}).run(monkeypatch)
-    assert re.search(r"^one: \d+\.\d s, of the processors \d+\.\d s$", capsys.readouterr().out, re.MULTILINE)
+    assert capsys.readouterr().out.startswith(SHORT_PASS)
 
 
 def test_a_figure_that_does_not_exist_is_said(capsys: pytest.CaptureFixture[str]) -> None:

@@ -51,21 +51,17 @@ def events(demo: Demo) -> Sequence[dict[str, Any]]:
 
 
 def test_every_planted_change_is_named_and_nothing_else(events: Sequence[dict[str, Any]]) -> None:
-    """Access point, regression, bad board, improvement and mended board have an event each."""
+    """Access point, regression, bad board, improvement and mended board have an event each.
+
+    What was taken back has ended, on that night; what nobody took back goes on. Of all events two are the
+    firmware's, at the commits at which it was changed.
+    """
     comparison = compare(planted(PLAN), events)
     assert comparison.holds, "\n".join(lines(comparison))
     assert len({event["headline"] for _planted, event in comparison.told if event}) == len(planted(PLAN)) == 5
-
-
-def test_the_bad_board_ends_when_it_is_mended_and_all_else_is_open(events: Sequence[dict[str, Any]]) -> None:
-    """What was taken back has ended, on that night; what nobody took back goes on."""
     (ended,) = [event for event in events if event["state"] == "ended"]
     assert planted(PLAN)[2].is_told_by(ended)
     assert ended["ended"] == PLAN.date(PLAN.night_of("mended board")).isoformat()
-
-
-def test_the_firmware_is_blamed_for_its_own_changes_only(events: Sequence[dict[str, Any]]) -> None:
-    """Of all events two are the firmware's, at the commits at which it was changed."""
     blamed = {event["bad"] for event in events if event["cause"] == "firmware"}
     assert blamed == {PLAN.commit(PLAN.night_of("regression")), PLAN.commit(PLAN.night_of("improvement"))}
 
@@ -213,7 +209,7 @@ def test_too_few_nights_are_refused(tmp_path: Path, capsys: pytest.CaptureFixtur
     """Five changes need nights between them; the sentence says how many."""
     with pytest.raises(SystemExit):
         main(["--nights", "10", "--out", str(tmp_path / "demo")])
-    assert "10 nights are too few for five changes; 40 or more" in capsys.readouterr().err
+    assert "40 or more" in capsys.readouterr().err
     assert not (tmp_path / "demo").exists()
 
 

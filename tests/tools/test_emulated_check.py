@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -34,39 +34,31 @@ from tools.emulated_check.inputs import Inputs
 DISCONNECT = next(fault for fault in steps.FAULTS if fault.name == "disconnect")
 
 
-@pytest.fixture
-def check(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., tuple[int, str, str]]:
-    """Runs the command without ESP-IDF and without an image; gives its status, stdout and stderr."""
-
-    def run_command(**variables: str) -> tuple[int, str, str]:
-        for name in ("IDF_PATH", "FIRMWARE", "BASE"):
-            monkeypatch.delenv(name, raising=False)
-        for name, value in variables.items():
-            monkeypatch.setenv(name, value)
-        return (emulated_check.main(), *capsys.readouterr())
-
-    return run_command
-
-
-def test_without_qemu_the_command_that_installs_it_is_told(
-    tmp_path: Path, check: Callable[..., tuple[int, str, str]]
+@pytest.mark.parametrize(
+    ("has_qemu", "ways_out"),
+    [
+        (False, ["idf_tools.py install qemu-riscv32"]),
+        (True, [". $IDF_PATH/export.sh", "make emulated-check FIRMWARE=DIR"]),
+    ],
+)
+def test_what_is_not_there_is_told_with_the_ways_out(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    has_qemu: bool,
+    ways_out: list[str],
 ) -> None:
-    """Exit 2, nothing on the transcript, and ESP-IDF's own command."""
-    status, out, said = check(HIL_QEMU_RISCV32="", IDF_TOOLS_PATH=str(tmp_path), PATH="/usr/bin:/bin")
-    assert (status, out) == (2, ""), said
-    assert "idf_tools.py install qemu-riscv32" in said
-
-
-def test_without_an_image_and_esp_idf_both_ways_out_are_told(
-    tmp_path: Path, check: Callable[..., tuple[int, str, str]]
-) -> None:
-    """Exit 2: source ESP-IDF's script, or name a build."""
-    status, out, said = check(HIL_QEMU_RISCV32=str(sealed_chip.install(tmp_path / "bin")))
-    assert (status, out) == (2, ""), said
-    assert ". $IDF_PATH/export.sh" in said
-    assert "make emulated-check FIRMWARE=DIR" in said
+    """Exit 2, nothing on the transcript: without QEMU ESP-IDF's command for it is told; without an image and
+    ESP-IDF, to source its script, or to name a build."""
+    for name in ("IDF_PATH", "FIRMWARE", "BASE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HIL_QEMU_RISCV32", str(sealed_chip.install(tmp_path / "bin")) if has_qemu else "")
+    monkeypatch.setenv("IDF_TOOLS_PATH", str(tmp_path))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    assert emulated_check.main() == 2
+    out, said = capsys.readouterr()
+    assert out == ""
+    assert [words for words in ways_out if words not in said] == []
 
 
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, behaviour: Mapping[str, object]) -> Bench:
@@ -85,7 +77,7 @@ def test_sealed_runs_are_compared_over_an_idle_host_and_a_busy_one(
     """Four boots of equal samples are well, and the figure is in the line."""
     detail, wrong = steps.seal(bench(tmp_path, monkeypatch, {"costs": {"publish_qos1": 12408}}))
     assert not wrong
-    assert "12,408 instructions (emulated) at least; 2 boots of an idle host and 2 under" in detail
+    assert "12,408 instructions" in detail
 
 
 @pytest.mark.slow
@@ -112,7 +104,8 @@ def test_a_fault_is_well_where_its_board_is_named_and_the_other_one_measured(tmp
     """The line quotes the sentence without its log, which is gone when the transcript is read."""
     detail, wrong = steps.judge_fault(ended(tmp_path / "run", LOST, OTHER), "e1", DISCONNECT)
     assert not wrong
-    assert detail == "exit 3, owner rig: “The console of board e1 was lost.”; e2 measured its case"
+    assert detail.startswith("exit 3, owner rig: ")
+    assert "board e1 was lost.”; e2 " in detail
 
 
 def test_a_board_that_was_not_flashed_has_no_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,8 +155,8 @@ def test_a_step_that_is_stopped_is_a_failure_and_the_others_go_on(
     emulated_check.check(report, bench(tmp_path, monkeypatch, {}))
     said = capsys.readouterr().out
     assert report.exit_code() == 1
-    assert "FAIL         sealed runs: the rack did not start.\n" in said
-    assert said.index("not checked  comparison: of two images") < said.index("ok           kill -9: seen")
+    assert "FAIL         sealed runs: " in said
+    assert said.index("not checked  comparison: ") < said.index("ok           kill -9: seen")
 
 
 def app_image(segments: Mapping[int, bytes]) -> bytes:

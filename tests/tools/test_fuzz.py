@@ -79,6 +79,6 @@ def test_a_broken_rule_is_found_and_told(
     assert fuzzing.main(["--seconds", "120", "--only", "planted"]) == 1
     said = capsys.readouterr().out
     assert "✗ planted" in said
-    assert "the input begins with hil" in said
+    assert "ZeroDivisionError" in said
     assert "1 broken rules" in said
     assert next((tmp_path / "found" / "planted").iterdir()).read_bytes()[:3] == b"hil"

@@ -138,6 +138,6 @@ def test_the_measurement_fails_for_one_wrong_owner_and_for_what_it_did_not_try()
         missed = figure_of([fine, compared(pair, every[0])]).missed
         assert missed == [f"{SCENARIOS[0].name}, tcp: 1 lost at {pair[0].word}, named {pair[1].word}"]
     assert "nothing was lost" in str(figure_of([fine, compared(*arrived)]).missed)
-    assert "no message was lost at broker_in" in str(figure_of([compared(*every[:3], *arrived)]).missed)
+    assert "at broker_in" in str(figure_of([compared(*every[:3], *arrived)]).missed)
     assert "fewer than" in str(figure_of([compared(*every)]).missed)
     assert "it says 3" in str(figure_of([compared(*every, *arrived, contradictions=("it says 3",))]).missed)

@@ -9,22 +9,24 @@ from pathlib import Path
 from tests.lab import ROOT
 
 
+def clean(folder: Path) -> None:
+    argv = ["make", "--no-print-directory", "-f", str(ROOT / "Makefile"), "clean"]
+    subprocess.run(argv, cwd=folder, check=True, timeout=60, capture_output=True)
+
+
 def test_clean_keeps_the_history(tmp_path: Path) -> None:
-    """Builds, runs and hidden files go; the history of a rack, which nothing brings back, stays."""
+    """Builds, runs and hidden files go; the history of a rack, which nothing brings back, stays.
+
+    Without a folder of results it ends well, and makes none.
+    """
+    clean(tmp_path)
+    assert not (tmp_path / "out").exists()
     for name in ("history/rack/run.json", "virtual/build/firmware.bin", "r 1/records.jsonl", ".cache/x"):
         path = tmp_path / "out" / name
         path.parent.mkdir(parents=True)
         path.write_text("kept?\n")
     (tmp_path / "out" / "latest").symlink_to("r 1")
     for _ in range(2):  # the second time there is next to nothing to remove
-        argv = ["make", "--no-print-directory", "-f", str(ROOT / "Makefile"), "clean"]
-        subprocess.run(argv, cwd=tmp_path, check=True, timeout=60, capture_output=True)
+        clean(tmp_path)
         assert [path.name for path in (tmp_path / "out").iterdir()] == ["history"]
     assert (tmp_path / "out" / "history" / "rack" / "run.json").read_text() == "kept?\n"
-
-
-def test_clean_is_content_where_nothing_was_made(tmp_path: Path) -> None:
-    """Without a folder of results it ends well, and makes none."""
-    argv = ["make", "--no-print-directory", "-f", str(ROOT / "Makefile"), "clean"]
-    subprocess.run(argv, cwd=tmp_path, check=True, timeout=60, capture_output=True)
-    assert not (tmp_path / "out").exists()

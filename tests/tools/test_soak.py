@@ -170,9 +170,9 @@ def test_an_update_that_fails_is_counted_instead_of_its_run(tmp_path: Path) -> N
 @pytest.mark.slow
 def test_a_rack_file_that_is_not_there_is_told_in_a_sentence() -> None:
     """And by the status of a configuration."""
-    done = run([sys.executable, "-m", "tools.soak", "--rack", "no-such-rack.yaml"])
+    done = run([sys.executable, "-m", "tools.soak", "--rack", "missing.yaml"])
     assert done.returncode == 2
-    assert done.stdout.startswith("soak: no-such-rack.yaml: ")
+    assert done.stdout.startswith("soak: missing.yaml: ")
 
 
 @pytest.mark.slow
