@@ -26,12 +26,7 @@ from tests.make_records import RUN_ID, change_info, publish_record, publish_thre
 TLS: dict[str, Scalar] = {"transport": "tls"}
 FILES = ("tests/a.py",)  # of the pull request: no firmware, so no chip is measured
 LOOKS = ((8, 8),)  # one is enough to decide, and to judge it again costs half
-NOISE = {
-    "simulated": True,
-    "profile": "typical",
-    "seed": 7,
-    "description": "profile typical, seed 7: boots differ by 2 %",
-}
+NOISE = {"simulated": True, "profile": "typical", "seed": 7, "description": "profile typical, seed 7"}
 
 
 @functools.cache
@@ -66,10 +61,8 @@ def leave_comparison(
 def leave_virtual(legs: Path, latency_ms: float = 7.0, not_run: Sequence[str] = ()) -> Path:
     """Leave the leg `virtual`: two boards against their limits, one of them with ``latency_ms``."""
     shutil.rmtree(legs / "virtual", ignore_errors=True)
-    entries: list[Entry] = [
-        publish_record(board="virtual-1"),
-        publish_record(board="virtual-2", latency_ms=latency_ms),
-    ]
+    entries: list[Entry] = [publish_record(board="virtual-1")]
+    entries.append(publish_record(board="virtual-2", latency_ms=latency_ms))
     case = publish_thresholds().case(TLS).case_id
     entries += [NotRun(RUN_ID, "virtual-2", case, reason) for reason in not_run]
     directory: RunDirectory = leave_run(legs / "virtual", entries)
@@ -98,9 +91,12 @@ def own_repository() -> Repository:
 
 
 def pull_request_state() -> State:
-    """Return what GitHub knows of that pull request: its merge base, its files, its limits."""
+    """Return what GitHub knows of that pull request: its run, its merge base, its files, its limits."""
     base = own_repository().git("rev-parse", "HEAD")
-    return State(HEAD, base, list(FILES), limits={"publish.yaml": limits_text().encode()})
+    state = State(HEAD, base, list(FILES), limits={"publish.yaml": limits_text().encode()})
+    state.add_run()
+    state.add_pull()
+    return state
 
 
 def pull_request_plan() -> CiPlan:

@@ -36,9 +36,7 @@ def slower(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def state() -> State:
     """A pull request of a fork whose owner has set the label and said why."""
     state = pull_request_state()
-    state.add_run()
     state.set_jobs("success", **{"hil / Virtual rack compare": "failure"})
-    state.add_pull()
     state.permissions |= {"owner": "write", "somebody": "read"}
     state.set_label(LABEL, "owner", LATER)
     state.add_comment(f"Looked at it.\nhil:accept: {REASON}\n", "owner")
@@ -64,8 +62,15 @@ def verdict_on(folder: Path) -> CiVerdict:
     return conclude(read_plan(folder / "plan.json"), folder / "legs", {})
 
 
-def test_an_owner_accepts_with_a_reason(github: GitHub) -> None:
-    """Who set the label may write, and says why."""
+def test_an_owner_accepts_with_a_reason(github: GitHub, state: State) -> None:
+    """Who set the label may write, and says why.
+
+    A pull request of somebody who may write can say it at once in its description.
+    """
+    assert found(github) == Acceptance("owner", REASON, LATER)
+    state.comments[7].clear()
+    assert found(github) is None
+    state.pulls[7] |= {"user": {"login": "owner"}, "body": f"Slower.\r\nhil:accept: {REASON}\r\n"}
     assert found(github) == Acceptance("owner", REASON, LATER)
 
 
@@ -95,13 +100,6 @@ def test_nobody_else_can(github: GitHub, state: State, change: Callable[[State],
     """Not the fork's author, not for a commit pushed later, not without a reason, not without the right."""
     change(state)
     assert found(github) is None
-
-
-def test_an_owners_own_description_is_a_reason(github: GitHub, state: State) -> None:
-    """A pull request of somebody who may write can say it at once."""
-    state.comments[7].clear()
-    state.pulls[7] |= {"user": {"login": "owner"}, "body": f"Slower.\r\nhil:accept: {REASON}\r\n"}
-    assert found(github) == Acceptance("owner", REASON, LATER)
 
 
 def test_what_is_accepted_is_neutral_and_never_a_pass(slower: Path) -> None:
@@ -139,7 +137,10 @@ def test_nothing_hides_behind_an_accepted_regression(tmp_path: Path, change: dic
 
 
 def test_comment_and_check_keep_who_and_why(github: GitHub, state: State, slower: Path) -> None:
-    """The page begins with it, the check is neutral, and neither calls it a pass."""
+    """The page begins with it, the check is neutral, and neither calls it a pass.
+
+    The job's own code is the pull request's: what GitHub does not show accepted is none.
+    """
     state.add_artefact(zipped(kept(slower)))
     comment(github, RUN)
     body = state.comments[7][-1]["body"].splitlines()
@@ -148,14 +149,7 @@ def test_comment_and_check_keep_who_and_why(github: GitHub, state: State, slower
     (check,) = state.checks
     title = f"REGRESSED, accepted by owner: {REASON}"
     assert (check["conclusion"], check["output"]["title"]) == ("neutral", title)
-
-
-def test_without_the_label_a_check_that_passed_is_no_verdict(
-    github: GitHub, state: State, slower: Path
-) -> None:
-    """The job's own code is the pull request's: what GitHub does not show accepted is none."""
     _drop_label(state)
-    state.add_artefact(zipped(kept(slower)))
     comment(github, RUN)
     assert "No verdict" in state.comments[7][-1]["body"]
 

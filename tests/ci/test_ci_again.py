@@ -45,16 +45,16 @@ def change(run: RunDirectory, **told: object) -> None:
     run.verdicts_path.write_text(json.dumps({**stored, **told}))
 
 
-def test_a_verdict_that_its_records_bear_out_counts(tmp_path: Path) -> None:
-    """The limits of head and merge base are the same, and so are verdict and records."""
+@pytest.mark.parametrize("told", [PASS, {"outcome": "pass", "exit_code": 0}])
+def test_a_forged_pass_beside_records_that_regressed(tmp_path: Path, told: dict[str, object]) -> None:
+    """The file says pass, the records break a limit: no verdict, and the sentence says what they come to.
+
+    Control: without an edit, and with the limits of head and merge base the same, a pass counts.
+    """
     leave_run(tmp_path / "legs/virtual")
     verdict = concluded(tmp_path, counting(tmp_path))
     assert (verdict.exit_code, verdict.headline, verdict.limits) == (ExitCode.PASS, "PASS: virtual", ())
-
-
-@pytest.mark.parametrize("told", [PASS, {"outcome": "pass", "exit_code": 0}])
-def test_a_forged_pass_beside_records_that_regressed(tmp_path: Path, told: dict[str, object]) -> None:
-    """The file says pass, the records break a limit: no verdict, and the sentence says what they come to."""
+    shutil.rmtree(tmp_path / "legs/virtual")
     run = leave_run(tmp_path / "legs/virtual", [publish_record(latency_ms=SLOW_MS)])
     change(run, **told)
     verdict = concluded(tmp_path, counting(tmp_path))

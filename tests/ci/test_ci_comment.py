@@ -69,10 +69,8 @@ class Rig:
 @pytest.fixture
 def rig(slower: bytes) -> Iterator[Rig]:
     state = pull_request_state()
-    state.add_run()
     state.set_jobs("failure", **{"hil / Virtual rack compare": "failure"})
     state.add_artefact(slower)
-    state.add_pull()
     with serve(state) as api:
         yield Rig(state, api)
 

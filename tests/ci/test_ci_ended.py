@@ -210,9 +210,7 @@ def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[State
     """GitHub with a pull request whose required check failed, a folder as out/ci, and the API's address."""
     monkeypatch.chdir(own_repository().path)
     state = pull_request_state()
-    state.add_run()
     state.set_jobs("failure", **{f"hil / Virtual rack {leg}": "failure" for leg in ("virtual", "compare")})
-    state.add_pull()
     write_plan(pull_request_plan(), tmp_path / "plan.json")
     with serve(state) as api:
         yield state, tmp_path, api

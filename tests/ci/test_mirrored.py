@@ -38,18 +38,16 @@ def every(key: str) -> list[Any]:
 
 
 def test_the_page_names_every_action() -> None:
-    """Those of others are GitHub's own, each in the table: one more would be one more to mirror."""
+    """Those of others are GitHub's own, each in the table: one more would be one more to mirror.
+
+    There is one container, ESP-IDF's, whatever its tag.
+    """
     used = {str(one).partition("@")[0] for one in every("uses") if not str(one).startswith("./")}
     called = {name for name in used if name.endswith(".yml")}  # a workflow of this repository
-    mirrored = {
-        "/".join(name.split("/")[:2]) for name in used - called
-    }  # actions/cache/save is of actions/cache
+    # actions/cache/save is of actions/cache
+    mirrored = {"/".join(name.split("/")[:2]) for name in used - called}
     assert mirrored == set(re.findall(r"`(actions/[a-z-]+)`", PAGE.read_text(encoding="utf-8")))
     assert not called
-
-
-def test_there_is_one_container() -> None:
-    """ESP-IDF's, whatever its tag."""
     images = [str(one["image"] if isinstance(one, dict) else one) for one in every("container")]
     assert {one.partition(":")[0] for one in images} == {"espressif/idf"}
 
@@ -69,11 +67,8 @@ def test_artefacts_fetched_without_a_pattern_are_judged(tmp_path: Path) -> None:
     leave_run(fetched / "leg-virtual" / "virtual")
     write_plan(a_plan(), fetched / "plan" / "plan.json")
     (fetched / "report-virtual").mkdir()
-    (lines,) = (
-        block
-        for block in re.findall(r"```sh\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
-        if "ARTEFACTS" in block
-    )
+    blocks = re.findall(r"```sh\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    (lines,) = (block for block in blocks if "ARTEFACTS" in block)
     env = {"ARTEFACTS": str(fetched), "PATH": "/usr/bin:/bin"}
     argv = ["bash", "-eo", "pipefail", "-c", lines]
     subprocess.run(argv, cwd=tmp_path, env=env, check=True, timeout=30)

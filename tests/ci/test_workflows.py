@@ -240,12 +240,6 @@ def test_what_prints_figures_runs_whole_at_night() -> None:
     assert named["Keep what was printed"]["if"] == "always()"
 
 
-def test_a_label_starts_nothing() -> None:
-    """A run for each label would skip the required job for most, and GitHub counts that as passed."""
-    event = load(ROOT / ".github/workflows/pr.yml")["on"]["pull_request"]
-    assert event["types"] == ["opened", "synchronize", "reopened", "edited"]
-
-
 def test_racks_neither_compile_nor_lose_their_place() -> None:
     """A rack job installs no compiler, gets no secret, and shares no `concurrency` with another leg.
 
@@ -321,7 +315,12 @@ def test_each_step_is_a_command_of_this_checkout() -> None:
 
 
 def test_no_event_gives_a_fork_our_token() -> None:
-    """pull_request_target runs nowhere; workflow_run only where nothing that a fork sent is run."""
+    """pull_request_target runs nowhere; workflow_run only where nothing that a fork sent is run.
+
+    A label starts nothing: its run would skip the required job for most, and GitHub counts that as passed.
+    """
+    event = load(ROOT / CALLER)["on"]["pull_request"]
+    assert event["types"] == ["opened", "synchronize", "reopened", "edited"]
     for path in WORKFLOWS:
         events = set(load(path)["on"])
         assert "pull_request_target" not in events
@@ -346,7 +345,10 @@ def test_the_comment_runs_nothing_of_the_head() -> None:
 
 
 def test_the_comment_is_made_of_the_verdicts_artefact() -> None:
-    """What `hil ci verdict` keeps is uploaded by the name that the comment asks for, also after a failure."""
+    """What `hil ci verdict` keeps is uploaded by the name that the comment asks for, also after a failure.
+
+    GitHub lists jobs by the names that people see; each that the verdict needs has one in the table.
+    """
     jobs = load(ROOT / MEASURE)["jobs"]
     for job, condition in (
         (VERDICT_JOB, "always()"),
@@ -356,11 +358,6 @@ def test_the_comment_is_made_of_the_verdicts_artefact() -> None:
         keep = named["Keep the verdict"]
         assert (keep["if"], keep["with"]["name"]) == (condition, ARTEFACT)
         assert keep["with"]["path"] == "ci/verdict"
-
-
-def test_the_comment_knows_the_jobs_by_their_names() -> None:
-    """GitHub lists jobs by the names that people see; each that the verdict needs has one in the table."""
-    jobs = load(ROOT / MEASURE)["jobs"]
     shown = {facts["name"].partition(" ${{")[0]: job for job, facts in jobs.items() if job != VERDICT_JOB}
     assert dict(JOB_NAMES) == shown
     assert f"{load(ROOT / CALLER)['jobs']['hil']['name']} / " == CALLED_BY
