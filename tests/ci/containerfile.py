@@ -44,12 +44,7 @@ def as_root(script: str, room: Path) -> subprocess.CompletedProcess[str]:
     prefix = [] if os.geteuid() == 0 else ["sudo", "-n"]
     argv = [*prefix, "env", f"ROOM={room}", "unshare", "--mount", "sh", "-c", script]
     return subprocess.run(
-        argv,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=DEADLINE_S,
-        check=False,
+        argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=DEADLINE_S, check=False
     )
 
 

@@ -233,10 +233,7 @@ def test_what_somebody_cancelled_has_no_verdict(state: State, happens: str) -> N
 
 @pytest.mark.parametrize(
     ("minutes", "said", "conclusion"),
-    [
-        (64, f"? {markdown('UNDECIDED: rack-esp32')}", "neutral"),
-        (30, "? No verdict", "failure"),
-    ],
+    [(64, f"? {markdown('UNDECIDED: rack-esp32')}", "neutral"), (30, "? No verdict", "failure")],
     ids=["unanswered", "cancelled-sooner"],
 )
 def test_the_comment_asks_github_itself(

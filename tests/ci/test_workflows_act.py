@@ -182,11 +182,7 @@ SCENARIOS = {
         also=both_legs_measured,
     ),
     "regressed": Scenario(
-        {PRODUCT: SLOWER},
-        1,
-        "REGRESSED: virtual, compare$",
-        base=APART,
-        also=the_summary_names_the_limit,
+        {PRODUCT: SLOWER}, 1, "REGRESSED: virtual, compare$", base=APART, also=the_summary_names_the_limit
     ),
     "undecided": Scenario(
         REMARK,

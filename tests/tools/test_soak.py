@@ -30,16 +30,7 @@ from tests.virtual.virtual_board_rig import (
     make_build,
     write_flash_file,
 )
-from tools.soak import (
-    Held,
-    figure,
-    growth,
-    leave_update,
-    made,
-    on_virtual_rack,
-    soak,
-    update_leased,
-)
+from tools.soak import Held, figure, growth, leave_update, made, on_virtual_rack, soak, update_leased
 
 PARTS = {"hil-air": 20_000, "b1": 180_000}
 HELD = Held(memory_kb=PARTS, descriptors=100, threads=20, processes=8, files=40, disk_kb=9000)
