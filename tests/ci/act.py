@@ -24,20 +24,18 @@ ACT = ROOT / ".venv" / "bin" / "act"
 STAND_INS = ROOT / "tests" / "workflows" / "actions"
 ESP_IDF = ROOT / "tests" / "workflows" / "esp-idf"  # a stand-in, in the place of the container
 DEADLINE_S = 1500.0  # of a host whose processors ten others want too; alone a minute or two are usual
+LONG_PR = "{count: 4000, warmup: 0, interval_us: 20000"
 SHORT_PR = "{count: 100, warmup: 0, interval_us: 5000"  # the suite pr, of which each boot is compared
-SEALED = {
-    "cost": "suites: {sealed: [{part: [publish_qos0, publish_qos1]}]}\n",
-    "footprint": "suites: {sealed: [{}]}\n",
-}
+SEALED = {"cost": "suites: {sealed: [{part: [publish_qos0, publish_qos1]}]}\n"}
+SEALED["footprint"] = "suites: {sealed: [{}]}\n"
 GENERATOR = "reports/site/node_modules"
 _SPEAKS = re.compile(
     r"^          GITHUB_TOKEN: .*\n(?=          HIL_REPORT_URL: .*\n +run: .venv/bin/hil ci sync-issues )",
     re.MULTILINE,
 )
 _CONTAINER = re.compile(r"^    container: espressif/idf:.*\n", re.MULTILINE)
-_DEPLOYMENT = re.compile(
-    r"^      deployment: false.*\n|, deployment: false", re.MULTILINE
-)  # GitHub's since March 2026, act has no such key
+# GitHub's since March 2026, act has no such key
+_DEPLOYMENT = re.compile(r"^      deployment: false.*\n|, deployment: false", re.MULTILINE)
 _USES = re.compile(r"uses: (actions/[\w-]+)@([0-9a-f]{40})")
 
 
@@ -78,9 +76,7 @@ class Project:
         lab = make_lab(lab_folder, 1, suites={"publish": SUITES, **SEALED})
         shutil.copy(lab.rack, self.path / "hil" / "racks" / "virtual.yaml")
         for path in (lab_folder / "thresholds").glob("*.yaml"):
-            text = path.read_text(encoding="utf-8").replace(
-                "{count: 4000, warmup: 0, interval_us: 20000", SHORT_PR
-            )
+            text = path.read_text(encoding="utf-8").replace(LONG_PR, SHORT_PR)
             (self.path / "thresholds" / path.name).write_text(text, encoding="utf-8")
         without_containers(self.path)
         # what is built is built for the emulated chips
@@ -152,15 +148,10 @@ class Project:
     def shell(self, command: str, environment: Mapping[str, str]) -> str:
         """Run a step's command as GitHub's bash would, in the working tree; return what it said."""
         done = subprocess.run(
-            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", command],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            cwd=self.path,
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", command], stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, cwd=self.path, timeout=DEADLINE_S, check=False,
             env={**_environment(self.folder), **environment},
-            timeout=DEADLINE_S,
-            check=False,
-        )
+        )  # fmt: skip
         assert done.returncode == 0, f"{command}\n{done.stdout}"
         return done.stdout
 
@@ -179,9 +170,9 @@ class Project:
         (run / "event.json").write_text(json.dumps(payload))
         argv = [
             event,
-            *(("--job", verdict) if verdict else ()),
             "--workflows",
             f".github/workflows/{workflow}",
+            *(("--job", verdict) if verdict else ()),
         ]
         argv += ["--env", f"HIL_ACT_INSTALLED={self.installed}", *local_repositories(self.path)]
         argv += [word for name, value in (variables or {}).items() for word in ("--var", f"{name}={value}")]

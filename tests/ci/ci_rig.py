@@ -14,6 +14,8 @@ from pathlib import Path
 
 from ruamel.yaml import YAML
 
+from hil.ci.comment_page import Layout, Source, facts_of, render
+from hil.ci.conclusion import CiVerdict
 from hil.ci.event import TARGETS_FILE, CiEvent, Targets
 from hil.ci.plan import EMULATED_JOB, CiPlan, make_plan
 from hil.model import Entry, RunRecord, Verdict
@@ -163,7 +165,7 @@ def leave_run(
     else:
         rejudge(run)
     run.write_summary(
-        "# PASS: it\n\nSaid.\n\n## Limits\n\nsome\n\n<details><summary>All</summary>\n\nx\n</details>\n"
+        "# PASS: it\n\nSaid.\n\n## Limits\n\n<details><summary>All</summary>\n\nx\n</details>\n"
     )
     return run
 
@@ -171,6 +173,11 @@ def leave_run(
 def _planned(entries: Sequence[Entry]) -> dict[str, dict[str, int]]:
     measured = {(one.board, one.case_id) for one in entries if isinstance(one, RunRecord)}
     return {board: {case: 1 for name, case in measured if name == board} for board, _ in measured}
+
+
+def page_of(plan: CiPlan, verdict: CiVerdict, legs: Path, layout: Layout = "comment") -> str:
+    """Return the page that people read of a verdict."""
+    return render(facts_of(plan, verdict, legs, Source({})), layout)
 
 
 BUNDLE = {"commit": HEAD, "dirty": False, "idf_version": "v5.5.4"}

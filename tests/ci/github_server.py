@@ -80,15 +80,10 @@ class State:
 
     def set_jobs(self, verdict: str = "success", **others: str) -> None:
         """Say how the jobs ended; more than a page of them, the verdict's last."""
-        shown = {
-            "hil / Plan": "success",
-            "hil / Virtual rack virtual": "success",
-            "hil / Virtual rack compare": "success",
-            **others,
-        }
-        shown |= {f"Other {n}": "success" for n in range(120)} | (
-            {"hil / hil-verdict": verdict} if verdict else {}
-        )
+        names = ("hil / Plan", "hil / Virtual rack virtual", "hil / Virtual rack compare")
+        shown = {**dict.fromkeys(names, "success"), **others}
+        shown |= {f"Other {n}": "success" for n in range(120)}
+        shown |= {"hil / hil-verdict": verdict} if verdict else {}
         begun = {"status": "completed", "created_at": "2026-11-20T01:00:00Z", "labels": [], "runner_id": 3}
         self.jobs = [{"name": name, "conclusion": how, **begun} for name, how in shown.items()]
 
@@ -223,12 +218,8 @@ class _Api(BaseHTTPRequestHandler):
     def _limits(self) -> Answer:
         if not self.state.limits:
             return _json({"message": "Not Found"}, 404)
-        return _json(
-            [
-                {"type": "file", "name": name, "sha": _blob(content)}
-                for name, content in self.state.limits.items()
-            ]
-        )
+        names = {name: _blob(content) for name, content in self.state.limits.items()}
+        return _json([{"type": "file", "name": name, "sha": sha} for name, sha in names.items()])
 
     def _permission(self, login: str) -> Answer:
         if login not in self.state.permissions:
@@ -262,21 +253,16 @@ class _Api(BaseHTTPRequestHandler):
     def _writes(self) -> Answer | None:
         if self.state.before_write:
             self.state.before_write()
-        return (
-            None
-            if self.state.may_write
-            else _json({"message": "Resource not accessible by integration"}, 403)
-        )
+        refused = _json({"message": "Resource not accessible by integration"}, 403)
+        return None if self.state.may_write else refused
 
     def _post(self, number: int, body: bytes) -> Answer:
         return self._writes() or _json(self.state.add_comment(json.loads(body)["body"], BOT, number), 201)
 
     def _check(self, body: bytes) -> Answer:
         asked = json.loads(body)
-        if (
-            asked["conclusion"] not in ("success", "failure", "neutral")
-            or len(asked["output"]["title"]) > 255
-        ):
+        known = asked["conclusion"] in ("success", "failure", "neutral")
+        if not known or len(asked["output"]["title"]) > 255:
             return _json({"message": "Validation Failed"}, 422)
         self.state.checks.append(asked)
         return _json({"id": 1 + len(self.state.checks)}, 201)

@@ -76,9 +76,7 @@ class Job:
                 hidden=hidden, attempt=self.attempt,
             )  # fmt: skip
         else:
-            assert action.endswith("./.github/actions/setup") or action == "./tool/.github/actions/setup", (
-                action
-            )
+            assert action in ("./.github/actions/setup", "./tool/.github/actions/setup"), action
             _write(self.workspace / ".venv" / "bin" / "hil", self.hil)
 
     def _run(self, step: Mapping[str, Any], shell: str) -> str:
@@ -86,10 +84,8 @@ class Job:
         script.write_text(step["run"])
         env = {name: self._filled(str(value)) for name, value in step.get("env", {}).items()}
         github = {"RUNNER_TEMP": str(self.temp), "GITHUB_OUTPUT": str(self.output)}
-        github |= {
-            "GITHUB_STEP_SUMMARY": str(self.temp / "summary.md"),
-            "GITHUB_WORKSPACE": str(self.workspace),
-        }
+        github["GITHUB_STEP_SUMMARY"] = str(self.temp / "summary.md")
+        github["GITHUB_WORKSPACE"] = str(self.workspace)
         done = subprocess.run(
             shell.format(script).split(), cwd=self.workspace, env={**own_environment(), **github, **env},
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=120,

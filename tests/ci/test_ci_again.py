@@ -12,16 +12,24 @@ from pathlib import Path
 import pytest
 
 from hil.base.errors import ExitCode
-from hil.ci import comment_page, summary
+from hil.ci import summary
 from hil.ci.acceptance import Acceptance
 from hil.ci.conclusion import CiVerdict, accept, conclude
 from hil.ci.limits import Counting, LimitPlace, limits_at, limits_that_count
 from hil.ci.plan import CiPlan
 from hil.model import BaseCause, NoBase
-from hil.reports.comment import read_facts, render
 from hil.store import RunDirectory
 from hil.thresholds import load_all
-from tests.ci.ci_rig import Repository, a_plan, leave_rack_run, leave_run, limits_text, rejudge, write_limits
+from tests.ci.ci_rig import (
+    Repository,
+    a_plan,
+    leave_rack_run,
+    leave_run,
+    limits_text,
+    page_of,
+    rejudge,
+    write_limits,
+)
 from tests.ci.comment_rig import leave_comparison
 from tests.make_records import RUN_ID, change_info, publish_record
 
@@ -118,9 +126,7 @@ def test_the_stricter_of_both_limits_counts(tmp_path: Path) -> None:
     assert (verdict.exit_code, verdict.headline) == (ExitCode.FIRMWARE, "REGRESSED: virtual")
     assert verdict.legs[0].stricter
     assert any("max 25000 → max 500000" in text for text in verdict.loosened)
-    facts = comment_page.facts_of(a_plan(), verdict, tmp_path / "legs", comment_page.Source({}))
-    (tmp_path / "facts.json").write_text(json.dumps(facts))
-    page = render(read_facts(tmp_path / "facts.json"))
+    page = page_of(a_plan(), verdict, tmp_path / "legs")
     assert page.startswith("### ✗ REGRESSED")
     for text in (summary.render(a_plan(), verdict, {}), page):
         assert "max 25000 → max 500000" in text.partition("What this change loosens")[2]

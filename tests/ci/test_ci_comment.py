@@ -202,9 +202,8 @@ def test_where_nothing_was_measured_nobody_is_notified(rig: Rig, tmp_path: Path)
     rig.state.files = ["README.md"]
     write_plan(replace(plan, base=rig.state.base), tmp_path / "plan.json")
     (tmp_path / "legs").mkdir()
-    rig.state.set_jobs(
-        "skipped", **{"hil / Virtual rack virtual": "skipped", "hil / Virtual rack compare": "skipped"}
-    )
+    skipped = ("hil / Virtual rack virtual", "hil / Virtual rack compare")
+    rig.state.set_jobs("skipped", **dict.fromkeys(skipped, "skipped"))
     rig.state.artefacts.clear()
     rig.state.add_artefact(zipped(kept(tmp_path)))
     rig.comment()
@@ -377,20 +376,22 @@ def test_a_busy_server_is_asked_again(rig: Rig, waits: list[float]) -> None:
     assert waits == [2.0, 17.0]  # after the first failure at once
 
 
-def test_a_rate_limit_that_lasts_ends_the_job(rig: Rig, waits: list[float]) -> None:
-    """Longer than a job should wait: an error with the status and a way out, after two minutes."""
-    rig.state.trouble = {"actions/runs": [(429, {"Retry-After": "3600"}, b"")] * 4}
-    with pytest.raises(RigError, match=r"rate limit is used up: .* got status 429, and asks for 3600 s"):
+@pytest.mark.parametrize(
+    ("answer", "words", "pauses"),
+    [
+        ((429, {"Retry-After": "3600"}, b""), "got status 429, and asks for 3600 s", [40, 40, 40]),
+        ((500, {}, b""), f"GET /repos/example/hil/actions/runs/{RUN}: status 500", [2.0, 4.0]),
+    ],
+)
+def test_trouble_that_lasts_ends_the_job(
+    rig: Rig, waits: list[float], answer: Answer, words: str, pauses: list[float]
+) -> None:
+    """After four attempts, or where a rate limit is longer than a job should wait: the rig's error names what
+    was asked and what came back."""
+    rig.state.trouble = {"actions/runs": [answer] * 9}
+    with pytest.raises(RigError, match=words):
         rig.comment()
-    assert waits == [40, 40, 40]
-
-
-def test_a_server_that_stays_down(rig: Rig, waits: list[float]) -> None:
-    """After four attempts the rig's error names what was asked and what came back."""
-    rig.state.trouble = {"actions/runs": [(500, {}, b"")] * 9}
-    with pytest.raises(GitHubRefusal, match=f"GET /repos/example/hil/actions/runs/{RUN}: status 500"):
-        rig.comment()
-    assert waits == [2.0, 4.0]
+    assert waits == pauses
 
 
 def test_a_token_that_may_not_write(rig: Rig, waits: list[float]) -> None:
@@ -423,9 +424,8 @@ def test_an_address_that_is_none_for_a_token() -> None:
 
 
 def hil_ci_comment(*arguments: str, **environment: str) -> tuple[int, str]:
-    done = hil(
-        "ci", "comment", *arguments, env={**own_environment(), **environment}, cwd=own_repository().path
-    )
+    env = {**own_environment(), **environment}
+    done = hil("ci", "comment", *arguments, env=env, cwd=own_repository().path)
     return done.returncode, done.stdout
 
 

@@ -25,7 +25,7 @@ from hil.ci.plan import EMULATED_JOB, INSTRUCTION_COST, plan_event, read_plan_of
 from hil.cli.app import run_command
 from hil.store import RunDirectory
 from hil.virtual.emulator.drivers import COUNTING
-from tests.ci.ci_rig import HEAD, Repository, a_plan, leave_run, targets_file
+from tests.ci.ci_rig import HEAD, Repository, a_plan, leave_run, page_of, targets_file
 from tests.make_records import change_info
 from tests.reports.as_read import as_read
 from tests.run import sealed_chip
@@ -111,7 +111,7 @@ def told(verdict: CiVerdict, legs: Path) -> list[str]:
     """Return all that a person reads: comment, summary, plain summary, check."""
     plan = a_plan(emulated=True)
     facts = comment_page.facts_of(plan, verdict, legs, comment_page.Source({}))
-    pages = [comment_page.render(facts, "comment"), comment_page.render(facts, "summary")]
+    pages = [page_of(plan, verdict, legs), page_of(plan, verdict, legs, "summary")]
     return [*pages, summary.render(plan, verdict, {}), publish._summary(facts)]
 
 

@@ -14,16 +14,16 @@ import pytest
 
 from hil.base.errors import ConfigError, ExitCode, FirmwareError, HilError, RigError
 from hil.base.untrusted import markdown
-from hil.ci import comment_page, summary
+from hil.ci import summary
 from hil.ci.artefact import keep, unpack
 from hil.ci.collecting import collect
 from hil.ci.comment import comment
-from hil.ci.conclusion import CiVerdict, conclude
+from hil.ci.conclusion import conclude
 from hil.ci.github import GitHub
-from hil.ci.plan import CiPlan, write_plan
+from hil.ci.plan import write_plan
 from hil.cli.app import run_command
-from hil.store import RunDirectory, ended
-from tests.ci.ci_rig import HEAD, a_plan, leave_rack_run, leave_run, write_limits
+from hil.store import ended
+from tests.ci.ci_rig import HEAD, a_plan, leave_rack_run, leave_run, page_of, write_limits
 from tests.ci.comment_rig import own_repository, pull_request_plan, pull_request_state, zipped
 from tests.ci.github_server import HOME, RUN, TOKEN, State, serve
 from tests.lab import make_lab
@@ -50,32 +50,18 @@ def leave_end(folder: Path, error: HilError = WRONG, **changes: Any) -> None:
     (folder / "ended.json").write_text(json.dumps({**stored, "commit": HEAD, **changes}))
 
 
-def latest(out: Path, run: RunDirectory) -> None:
-    (out / "latest").unlink(missing_ok=True)
-    (out / "latest").symlink_to(run.run_id)
-
-
-def page_of(plan: CiPlan, verdict: CiVerdict, legs: Path) -> str:
-    facts = comment_page.facts_of(plan, verdict, legs, comment_page.Source({}))
-    return comment_page.render(facts, "comment")
-
-
 def test_no_older_run_stands_for_one_that_did_not_begin(tmp_path: Path) -> None:
-    """The run of before is judged and passes; what the leg left is why it has none, and nothing else."""
+    """The run of before is judged and passes; what the leg left is why it has none, and nothing else.
+
+    The logs of a run that was not judged go along: they say more than the sentence.
+    """
     out, legs = tmp_path / "out", tmp_path / "legs"
-    latest(out, leave_run(out))
+    run = leave_run(out)
+    (out / "latest").symlink_to(run.run_id)
     ended.leave(out, ended.ended_by(WRONG))
     assert collect(out, "virtual", legs) == legs / "virtual"
     assert [path.name for path in (legs / "virtual").iterdir()] == ["ended.json"]
-
-
-def test_the_logs_of_a_run_that_was_not_judged_go_along(tmp_path: Path) -> None:
-    """They say more than the sentence; the leg has no verdict all the same."""
-    out, legs = tmp_path / "out", tmp_path / "legs"
-    run = leave_run(out)
-    latest(out, run)
     run.verdicts_path.unlink()
-    ended.leave(out, ended.ended_by(RigError("the disk is full.")))
     collect(out, "virtual", legs)
     assert {path.name for path in (legs / "virtual").iterdir()} == {"ended.json", RUN_ID}
 
@@ -122,14 +108,6 @@ def test_a_configuration_error_outranks_what_else_failed(tmp_path: Path) -> None
     assert not verdict.acceptable
 
 
-def test_the_word_of_another_commit_counts_nowhere(tmp_path: Path) -> None:
-    """What ended at another head says nothing of this one; still no pass."""
-    leave_end(tmp_path / "virtual", commit="d" * 40)
-    (leg, *_rest) = conclude(a_plan(), tmp_path, JOBS).legs
-    assert (leg.exit_code, leg.outcome, leg.owner) == (ExitCode.RIG, "no verdict", "")
-    assert "ended early at dddddddddddd" in leg.sentence
-
-
 def test_a_judged_run_counts_more(tmp_path: Path) -> None:
     """Artefacts of an earlier attempt are still there: what was measured and judged was."""
     leave_run(tmp_path / "virtual")
@@ -140,15 +118,27 @@ def test_a_judged_run_counts_more(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "change",
-    [{"owner": "pass", "exit_code": 0}, {"exit_code": 0}, {"exit_code": 4}, {"owner": []}, {"x": "y"}],
+    ("change", "words"),
+    [
+        ({"owner": "pass", "exit_code": 0}, "not a record"),
+        ({"exit_code": 0}, "not a record"),
+        ({"exit_code": 4}, "not a record"),
+        ({"owner": []}, "not a record"),
+        ({"x": "y"}, "not a record"),
+        ({"commit": "d" * 40}, "at dddddddddddd"),
+    ],
 )
-def test_a_forged_word_makes_nothing_green(tmp_path: Path, change: dict[str, Any]) -> None:
-    """Whatever code it claims, the leg fails without an owner, and no owner of the repository accepts it."""
+def test_a_forged_word_makes_nothing_green(tmp_path: Path, change: dict[str, Any], words: str) -> None:
+    """Whatever code it claims, the leg fails without an owner, and no owner of the repository accepts it.
+
+    So does the word of another commit.
+    """
     leave_end(tmp_path / "virtual", **change)
     verdict = conclude(a_plan(), tmp_path, {**JOBS, "virtual": "success"})
     assert (verdict.exit_code, verdict.conclusion) == (ExitCode.RIG, "failure")
-    assert "not a record" in verdict.legs[0].sentence
+    leg = verdict.legs[0]
+    assert (leg.exit_code, leg.outcome, leg.owner) == (ExitCode.RIG, "no verdict", "")
+    assert words in leg.sentence
     assert not verdict.acceptable
 
 

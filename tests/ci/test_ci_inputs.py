@@ -63,13 +63,18 @@ def test_without_inputs_the_virtual_rack_measures(team: Repository) -> None:
 
 
 def test_each_mode_and_chip_is_a_leg(team: Repository) -> None:
-    """Chips are those of hil.toml; of the emulated only those that count; what is exact shares no alpha."""
+    """Chips are those of hil.toml; of the emulated only those that count; what is exact shares no alpha.
+
+    The plan is written and read as pr.yml's is.
+    """
     asked = ask(team, {"mode": "rack emulated virtual", "rack-label": "hil-berlin", "suite": "nightly"})
     plan = plan_asked(asked, event_of(team, fork=True))
     assert [leg.name for leg in plan.legs] == ["virtual", "rack-esp32", "rack-esp32c3", "emulated-esp32c3"]
     assert (plan.legs_of_alpha, plan.fork, plan.rack_label) == (3, True, "hil-berlin")
     assert (plan.build, plan.targets_of("emulated")) == (("esp32", "esp32c3"), ("esp32c3",))
     assert plan.ticks_hz == (1000, 100)  # the suite has cases of either
+    write_plan(plan, team.path / "plan.json")
+    assert read_plan(team.path / "plan.json") == plan
 
 
 RACK = """\
@@ -120,14 +125,6 @@ def test_the_products_own_image_is_built_where_probes_measure_it(team: Repositor
     ):
         plan = plan_asked(ask(team, {**given, "suite": suite}), event_of(team))
         assert (plan.product, plan.ticks_hz) == (product, ticks_hz), suite
-
-
-def test_the_plan_is_one_that_the_verdict_reads(team: Repository) -> None:
-    """It is written and read as pr.yml's is."""
-    plan = plan_asked(ask(team, {"mode": "virtual emulated"}), event_of(team))
-    path = team.path / "plan.json"
-    write_plan(plan, path)
-    assert read_plan(path) == plan
 
 
 def test_a_base_is_a_commit(team: Repository) -> None:
@@ -204,7 +201,10 @@ def test_an_event_that_hands_a_fork_the_token_is_refused(team: Repository, name:
 
 
 def test_the_workflow_has_these_inputs() -> None:
-    """measure.yml declares each and says its default; its plan hands on each, and each output, by name."""
+    """measure.yml declares each and says its default; its plan hands on each, and each output, by name.
+
+    docs/operate/another-repository.md has a row for each, in this order, with its default.
+    """
     workflow = YAML(typ="safe").load(ROOT / ".github" / "workflows" / "measure.yml")
     declared = workflow["on"]["workflow_call"]["inputs"]
     assert list(declared) == list(DEFAULTS)
@@ -217,10 +217,6 @@ def test_the_workflow_has_these_inputs() -> None:
     assert given.items() <= step["env"].items()
     used = set(re.findall(r"needs\.plan\.outputs\.([\w-]+)", str(workflow["jobs"])))
     assert used == set(plan["outputs"])
-
-
-def test_the_page_lists_these_inputs() -> None:
-    """docs/operate/another-repository.md has a row for each, in this order, with its default."""
     page = (ROOT / "docs" / "operate" / "another-repository.md").read_text()
     table = page.partition("| input |")[2].partition("\n\n")[0]
     rows = dict(re.findall(r"^\| `([\w-]+)` \| (.*) \|$", table, re.MULTILINE))

@@ -15,7 +15,7 @@ import pytest
 
 from hil.base.errors import ConfigError, ExitCode, RigError
 from hil.base.untrusted import markdown
-from hil.ci import comment_page, summary
+from hil.ci import summary
 from hil.ci.collecting import collect
 from hil.ci.conclusion import CiVerdict, conclude
 from hil.ci.event import CiEvent, Targets
@@ -23,7 +23,7 @@ from hil.ci.legs import LegResult, read_leg
 from hil.ci.plan import EMULATED_JOB, CiPlan, Leg, make_plan, write_plan
 from hil.model import ComparedSeries, Fault, NotRun
 from hil.store import RunDirectory
-from tests.ci.ci_rig import BASE, BUNDLE, HEAD, a_plan, leave_rack_run, leave_run
+from tests.ci.ci_rig import BASE, BUNDLE, HEAD, a_plan, leave_rack_run, leave_run, page_of
 from tests.history import unchanged_runs
 from tests.in_process import hil
 from tests.lab import own_environment
@@ -249,8 +249,7 @@ def of_another_commit(run_path: Path) -> None:
     ],
 )
 def test_a_damaged_leg_is_no_pass(tmp_path: Path, damage: Callable[[Path], object], words: str) -> None:
-    """Whatever another job left, or measured of another commit: the verdict says what is wrong with it
-    instead of passing or crashing."""
+    """Whatever another job left, or measured of another commit: the verdict says what is wrong with it."""
     damage(leave_run(tmp_path).path)
     leg = virtual_leg(tmp_path)
     assert leg.exit_code == ExitCode.RIG
@@ -309,9 +308,8 @@ def test_collecting_where_nothing_ran(tmp_path: Path) -> None:
 def test_the_summary_says_what_was_not_run(tmp_path: Path) -> None:
     """Skipped legs with the reason, and each leg's own summary, which has its cases, but what it folds."""
     plan = a_plan()
-    run = leave_run(
-        tmp_path / "virtual", [publish_record(), NotRun(RUN_ID, "virtual-1", "publish/qos=2", "no | time")]
-    )
+    left_out = NotRun(RUN_ID, "virtual-1", "publish/qos=2", "no | time")
+    run = leave_run(tmp_path / "virtual", [publish_record(), left_out])
     folded = "<details><summary>All</summary>\n\n| ✓ |\n\n</details>"
     run.write_summary(f"# PASS: it\n\n{folded}\n\n## Not run\n\n- 1 case: no time\n\n## Run\n\n- by: `me`\n")
     text = summary.render(plan, say(plan, tmp_path), {})
@@ -326,11 +324,8 @@ def test_the_summary_says_what_was_not_run(tmp_path: Path) -> None:
 
 def test_the_summary_says_where_the_rest_is(tmp_path: Path) -> None:
     """On GitHub: the run's artefacts, and the address of the report where it was deployed."""
-    github = {
-        "GITHUB_SERVER_URL": "https://github.com",
-        "GITHUB_REPOSITORY": "example/hil",
-        "GITHUB_RUN_ID": "5",
-    }
+    github = {"GITHUB_SERVER_URL": "https://github.com", "GITHUB_REPOSITORY": "example/hil"}
+    github["GITHUB_RUN_ID"] = "5"
     plan = a_plan()
     text = summary.render(plan, say(plan, tmp_path), {**github, "HIL_REPORT_URL": "https://pages.example/"})
     assert "https://github.com/example/hil/actions/runs/5#artifacts" in text
@@ -345,8 +340,7 @@ def test_a_changed_ruler_is_told_beside_the_verdict(tmp_path: Path, path: str, t
     plan = a_plan(files=[path])
     leave_run(tmp_path / "virtual")
     verdict = say(plan, tmp_path)
-    facts = comment_page.facts_of(plan, verdict, tmp_path, comment_page.Source({}))
-    for text in (summary.render(plan, verdict, {}), comment_page.render(facts, "comment")):
+    for text in (summary.render(plan, verdict, {}), page_of(plan, verdict, tmp_path)):
         assert ("the changed ruler itself" in text) is told
 
 
@@ -358,9 +352,8 @@ def test_a_long_summary_is_cut(tmp_path: Path) -> None:
     path = tmp_path / "summary"
     path.write_text("before\n")
     row = "| ✓ | a row |\n"
-    summary.append(
-        path, "# Title\n\n<details>\n\n" + row * 200_000 + "</details>\n", whole="the artefact leg-x"
-    )
+    long = "# Title\n\n<details>\n\n" + row * 200_000 + "</details>\n"
+    summary.append(path, long, whole="the artefact leg-x")
     text = path.read_text()
     assert summary.LIMIT_BYTES - 2 * len(row.encode()) < len(text.encode()) <= summary.LIMIT_BYTES
     assert text.startswith("before\n# Title")
@@ -395,9 +388,8 @@ def workflow_commands(said: str) -> list[str]:
     found: list[str] = []
     token = ""
     for line in re.split(r"\r\n|\r|\n", said):
-        command = re.match(r"\s*::([\w-]+)(?: [^:]*)?::(.*)", line) or re.search(
-            r"##\[([\w-]+)[^]]*\](.*)", line
-        )
+        command = re.match(r"\s*::([\w-]+)(?: [^:]*)?::(.*)", line)
+        command = command or re.search(r"##\[([\w-]+)[^]]*\](.*)", line)
         if not command:
             continue
         if token:
@@ -486,8 +478,7 @@ def test_a_rack_that_is_not_qualified_says_so(
     assert verdict.headline == (f"REGRESSED: {shown}" if broken else f"PASS: virtual, {shown}")
     mark = f"{'✗ regressed' if broken else '✓ pass'}{word}"
     assert f"| rack-esp32 | {mark} |" in summary.render(plan, verdict, {})
-    facts = comment_page.facts_of(plan, verdict, tmp_path, comment_page.Source({}))
-    assert f"| {mark} |" in comment_page.render(facts, "summary")
+    assert f"| {mark} |" in page_of(plan, verdict, tmp_path, "summary")
     shutil.rmtree(tmp_path / "rack-esp32")
     leave_rack_run(tmp_path / "rack-esp32")
     assert rack_leg(tmp_path / "rack-esp32").standing == ""  # limits alone are no judgement of a change
@@ -495,9 +486,8 @@ def test_a_rack_that_is_not_qualified_says_so(
 
 def night(legs: Path, items: Sequence[ComparedSeries], *, faults: Sequence[Fault] = ()) -> CiVerdict:
     """Return the verdict on a night whose only leg measured unchanged firmware."""
-    plan = dataclasses.replace(
-        a_plan(), legs=(Leg("unchanged-esp32", "night-rack", "pr", "esp32", unchanged=True),)
-    )
+    leg = Leg("unchanged-esp32", "night-rack", "pr", "esp32", unchanged=True)
+    plan = dataclasses.replace(a_plan(), legs=(leg,))
     firmware = {"firmware": {"esp32": {"sha256": "f" * 64, **BUNDLE}}}
     git = {"git": {"commit": HEAD, "dirty": False}}
     unchanged_runs.leave_run(legs / "unchanged-esp32", items, faults=faults, **firmware, **git)
@@ -512,9 +502,7 @@ def test_unchanged_firmware_fails_no_night(tmp_path: Path) -> None:
     assert (verdict.exit_code, verdict.headline) == (ExitCode.PASS, "PASS: unchanged-esp32")
     assert (leg.outcome, verdict.conclusion) == ("judged", "success")
     assert leg.sentence.startswith("Unchanged firmware")
-    page = comment_page.render(
-        comment_page.facts_of(a_plan(), verdict, tmp_path, comment_page.Source({})), "summary"
-    )
+    page = page_of(a_plan(), verdict, tmp_path, "summary")
     assert "What changed" not in page
     assert "| `unchanged-esp32` | ✓ judged |" in page
 

@@ -43,9 +43,8 @@ def test_an_artefact_begins_where_its_paths_part(tmp_path: Path, paths: str, fou
 def test_a_single_artefact_is_unpacked_flat(tmp_path: Path) -> None:
     """By name, or as the only one that matches; several go into a folder each, unless they are merged."""
     store = keep(tmp_path, "leg-a", "a", "a/1")
-    for number, asked in enumerate(
-        ({"name": "leg-a"}, {"pattern": "leg-*"}, {"pattern": "leg-*", "merge": True})
-    ):
+    ways = ({"name": "leg-a"}, {"pattern": "leg-*"}, {"pattern": "leg-*", "merge": True})
+    for number, asked in enumerate(ways):
         download(store, tmp_path / f"{number}", **asked)  # type: ignore[arg-type]
         assert files(tmp_path / f"{number}") == ["1"]
     keep(tmp_path, "leg-b", "b", "b/2")

@@ -60,7 +60,7 @@ class Team:
         (self.path / ".gitignore").write_text("out/\n")
         argv = [str(Path(sys.executable).parent / "hil"), "init", "--workflow", "example/hil@v1"]
         subprocess.run(
-            argv, cwd=self.path, env=own_environment(), check=True, capture_output=True, timeout=60
+            argv, cwd=self.path, env=own_environment(), check=True, stdout=subprocess.DEVNULL, timeout=60
         )
         add_team_bench(self.path)
         (folder / "lab").mkdir()

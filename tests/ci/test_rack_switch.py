@@ -14,13 +14,12 @@ from click.testing import CliRunner, Result
 from hil.base.errors import ConfigError, ExitCode
 from hil.base.untrusted import markdown
 from hil.ci import summary
-from hil.ci.comment_page import Source, facts_of, render
 from hil.ci.conclusion import conclude
 from hil.ci.event import CiEvent, read_event
 from hil.ci.plan import CiPlan, plan_event, read_plan, write_plan
 from hil.ci.racks import VARIABLE, racks_off
 from hil.cli.app import app
-from tests.ci.ci_rig import Repository, leave_run, targets_file
+from tests.ci.ci_rig import Repository, leave_run, page_of, targets_file
 
 WHY = "the rack esp32 is switched off by HIL_RACKS_OFF: power is off until Monday"
 
@@ -130,7 +129,7 @@ def test_it_is_undecided_and_blocks_nothing(
     text = summary.render(plan, verdict, {})
     assert re.search(rf"\| rack-esp32 \| \? undecided \| – \| .*{WHY}", text)
     assert f"- rack-esp32: {WHY}" in text
-    page = render(facts_of(plan, verdict, tmp_path / "legs", Source({})), "comment")
+    page = page_of(plan, verdict, tmp_path / "legs")
     assert page.startswith(f"### ? {markdown('UNDECIDED: rack-esp32')}\n")
     assert "off until Monday" in page
     assert "– skipped" not in page

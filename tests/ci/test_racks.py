@@ -60,33 +60,28 @@ def waited(*looks: list[Job]) -> tuple[tuple[str, ...], float]:
 
 
 @pytest.mark.parametrize(
-    "looks",
+    ("looks", "late", "minutes"),
     [
-        ([],),
-        ([measuring(100)],),
-        ([over(5)],),  # a newer push cancelled it
-        ([queued(90, status="waiting")],),  # for a person's approval
-        ([queued(90), measuring(90)],),  # at night a rack has several, one after the other
-        ([queued(5), queued(5, "")], [measuring(6)]),
+        ([[queued(0)]], ("esp32",), 60),
+        ([[queued(45), measuring(50, "esp32s3")]], ("esp32",), 15),
+        ([[queued(90), queued(50, "esp32s3")]], ("esp32", "esp32s3"), 10),
+        ([[queued(30, status="pending")]], ("esp32",), 30),  # in a group whose older job is being cancelled
+        ([[]], (), 0),
+        ([[measuring(100)]], (), 0),
+        ([[over(5)]], (), 0),  # a newer push cancelled it
+        ([[queued(90, status="waiting")]], (), 0),  # for a person's approval
+        ([[queued(90), measuring(90)]], (), 0),  # at night a rack has several, one after the other
+        ([[queued(5), queued(5, "")], [measuring(6)]], (), 1),
     ],
 )
-def test_nobody_waits_once_the_racks_have_their_jobs(looks: tuple[list[Job], ...]) -> None:
-    """The job ends then, as it costs a machine of GitHub's."""
-    assert waited(*looks) == ((), len(looks) - 1)
+def test_a_rack_is_given_up_after_an_hour(
+    looks: list[list[Job]], late: tuple[str, ...], minutes: int
+) -> None:
+    """From when its first job waits; each rack has its hour.
 
-
-@pytest.mark.parametrize(
-    ("jobs", "late", "minutes"),
-    [
-        ([queued(0)], ("esp32",), 60),
-        ([queued(45), measuring(50, "esp32s3")], ("esp32",), 15),
-        ([queued(90), queued(50, "esp32s3")], ("esp32", "esp32s3"), 10),
-        ([queued(30, status="pending")], ("esp32",), 30),  # in a group whose older job is being cancelled
-    ],
-)
-def test_a_rack_is_given_up_after_an_hour(jobs: list[Job], late: tuple[str, ...], minutes: int) -> None:
-    """From when its first job waits; each rack has its hour."""
-    assert waited(jobs) == (late, minutes)
+    Nobody waits once the racks have their jobs: the job ends then, as it costs a machine of GitHub's.
+    """
+    assert waited(*looks) == (late, minutes)
 
 
 def test_a_leg_is_excused_where_no_runner_came() -> None:
@@ -125,9 +120,8 @@ def test_a_chip_that_does_not_build_is_not_excused(tmp_path: Path) -> None:
     """That its rack took no job makes the firmware no better."""
     leave_run(tmp_path / "virtual")
     results = {"virtual": "success", "build": "failure", "rack": "cancelled"}
-    verdict = conclude(
-        a_plan(["esp32"]), tmp_path, results, excuses=lambda _: {"rack-esp32": "the rack is off"}
-    )
+    excuses = {"rack-esp32": "the rack is off"}
+    verdict = conclude(a_plan(["esp32"]), tmp_path, results, excuses=lambda _: excuses)
     assert verdict.exit_code == ExitCode.RIG
     assert any("job build" in line for line in verdict.findings)
 
@@ -252,9 +246,8 @@ def test_the_comment_asks_github_itself(
     leave_comparison(tmp_path / "legs")
     state.add_run(RUN)
     state.add_pull()
-    state.set_jobs(
-        "success", **{"hil / Rack rack-esp32 / Measure": "cancelled", "hil / Give up rack-esp32": "success"}
-    )
+    gave_up = {"hil / Rack rack-esp32 / Measure": "cancelled", "hil / Give up rack-esp32": "success"}
+    state.set_jobs("success", **gave_up)
     (rack,) = [one for one in state.jobs if one["name"].startswith("hil / Rack ")]
     rack |= a_rack_job(minutes)
     state.add_artefact(zipped(kept(tmp_path)))

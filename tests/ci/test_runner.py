@@ -61,9 +61,8 @@ def test_a_job_and_the_helper_may_do_little(folder: Path, unit: str) -> None:
 
 def test_a_job_has_no_capability_and_the_helper_those_of_the_network(folder: Path) -> None:
     """Neither can get more: what a job needs of root's rights it asks the helper for."""
-    job, helper = (
-        (folder / f"hil-{name}@.service").read_text().splitlines() for name in ("runner", "helper")
-    )
+    units = (folder / f"hil-{name}@.service" for name in ("runner", "helper"))
+    job, helper = (unit.read_text().splitlines() for unit in units)
     assert {"CapabilityBoundingSet=", "AmbientCapabilities=", "NoNewPrivileges=yes"} <= set(job)
     assert not any(line == "User=root" for line in job)
     network = "CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_RAW CAP_NET_BIND_SERVICE"

@@ -68,9 +68,8 @@ class RackSide:
         (self.host.shared / "job").write_text(f"{job}\n")
 
     def await_end(self) -> None:
-        await_true(
-            lambda: self.host.show(UNIT, "ActiveState")[0] in ("inactive", "failed"), "it does not end"
-        )
+        ended = ("inactive", "failed")
+        await_true(lambda: self.host.show(UNIT, "ActiveState")[0] in ended, "it does not end")
 
 
 @pytest.fixture(scope="module")
@@ -125,12 +124,8 @@ def test_a_registration_becomes_one_job(fresh: RackSide) -> None:
         assert fresh.hear() == "0"
         fresh.await_end()
         assert fresh.host.show(UNIT, "ActiveState", "Result") == ["inactive", "success"]
-        assert (
-            fresh.host.run(
-                "find", "/opt/hil/inbox/1", "/tmp", "-name", "registration", "-o", "-name", "_diag"
-            )
-            == ""
-        )
+        named = ("-name", "registration", "-o", "-name", "_diag")
+        assert fresh.host.run("find", "/opt/hil/inbox/1", "/tmp", *named) == ""
         assert len(state.runners) == 1
         assert ask() == "wanted"
         assert fresh.hear().startswith("registered ")

@@ -14,10 +14,8 @@ from ruamel.yaml import YAML
 from tests.lab import ROOT
 
 SHELL = "bash .ci/unheard {0}"
-IN_TOOL = (
-    "measure",
-    "rack",
-)  # workflows for other repositories, beside whose checkout this one lies in tool/
+# workflows for other repositories, beside whose checkout this one lies in tool/
+IN_TOOL = ("measure", "rack")
 # steps with a shell of their own: there is no checkout for a guard to be in, and they print nothing
 SILENT = ("true", "rm -rf ci")
 # a step of an action begins so, wherever the runner has put the action; or it prints nothing

@@ -152,9 +152,7 @@ def test_the_verdict_waits_for_every_other_job() -> None:
 
 def test_what_calls_the_pipeline_grants_what_it_asks_for() -> None:
     """A called job may have no more rights than the job that calls it; each only reads."""
-    asked = {
-        right for job in load(ROOT / MEASURE)["jobs"].values() for right, value in job["permissions"].items()
-    }
+    asked = {right for job in load(ROOT / MEASURE)["jobs"].values() for right in job["permissions"]}
     template = (ROOT / "hil/data/init/.github/workflows/hil.yml").read_text().replace("{branch}", "main")
     granted = [load(ROOT / CALLER)["jobs"]["hil"], load(ROOT / NIGHTLY)["jobs"]["hil"]]
     granted.append(YAML(typ="safe").load(re.sub(r"\{(workflow|project)\}", "x", template))["jobs"]["hil"])
@@ -169,9 +167,8 @@ def test_a_newer_push_cancels_the_older_ones_jobs() -> None:
     A merge group has no number, so nothing cancels its jobs.
     """
     jobs = load(ROOT / MEASURE)["jobs"]
-    groups = {
-        f"measure-{name}-": jobs[name]["concurrency"] for name in ("plan", "virtual", "build", "emulator")
-    }
+    own = ("plan", "virtual", "build", "emulator")
+    groups = {f"measure-{name}-": jobs[name]["concurrency"] for name in own}
     groups["leg-${{ inputs.leg }}-"] = rack_job()["concurrency"]
     for begins, concurrency in groups.items():
         assert concurrency["group"].startswith(begins)
@@ -227,9 +224,8 @@ def test_a_measurement_ends_before_its_job() -> None:
 
 def test_what_prints_figures_runs_whole_at_night() -> None:
     """Each bench target of the Makefile has a leg, but for one that takes hours; output is always kept."""
-    targets = re.findall(
-        r"^(bench[\w-]*|chaos|fuzz|sanitize|soak):", (ROOT / "Makefile").read_text(), re.MULTILINE
-    )
+    makefile = (ROOT / "Makefile").read_text()
+    targets = re.findall(r"^(bench[\w-]*|chaos|fuzz|sanitize|soak):", makefile, re.MULTILINE)
     job = load(ROOT / ".github/workflows/checks.yml")["jobs"]["figures"]
     assert sorted([*job["strategy"]["matrix"]["target"], "bench-gate-rack"]) == sorted(targets)
     assert job["strategy"]["fail-fast"] is False
@@ -350,10 +346,8 @@ def test_the_comment_is_made_of_the_verdicts_artefact() -> None:
     GitHub lists jobs by the names that people see; each that the verdict needs has one in the table.
     """
     jobs = load(ROOT / MEASURE)["jobs"]
-    for job, condition in (
-        (VERDICT_JOB, "always()"),
-        ("plan", "always() && steps.plan.outputs.nothing == 'true'"),
-    ):
+    planned = "always() && steps.plan.outputs.nothing == 'true'"
+    for job, condition in ((VERDICT_JOB, "always()"), ("plan", planned)):
         named = {step["name"]: step for step in jobs[job]["steps"]}
         keep = named["Keep the verdict"]
         assert (keep["if"], keep["with"]["name"]) == (condition, ARTEFACT)

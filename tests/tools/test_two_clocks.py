@@ -19,9 +19,8 @@ def test_messages_are_joined_by_their_number() -> None:
         "outcome": (0, 0, 1, 0),
     }
     series = Series(Case("reading_published", {}), columns, 1, "esp_timer", "", "", 1, {}, 0.0)
-    seen = Seen(
-        {seq: 1000.0 * seq for seq in columns["seq"]}, {seq: 1000.0 * seq + 50 for seq in columns["seq"]}
-    )
+    began = {seq: 1000.0 * seq for seq in columns["seq"]}
+    seen = Seen(began, {seq: us + 50 for seq, us in began.items()})
     messages = [PeerMessage(2_020_000, 0, "t", b'{"seq":2,"t_us":1}', False)]
     (row,) = joined(series, seen, messages)
     assert (row.board_us, row.console_us, row.arrived_us, row.apart_us) == (8, 50, 20, 42)

@@ -18,9 +18,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-EARLIER = (
-    ".earlier"  # of attempts before: artefacts stay, and the newest of a name is the one that is fetched
-)
+# of attempts before: artefacts stay, and the newest of a name is the one that is fetched
+EARLIER = ".earlier"
 ATTEMPTS = ".attempts"
 
 
@@ -39,10 +38,9 @@ def upload(
     attempt: str = "1",
 ) -> None:
     """Keep files as an artefact: below their one search path, or what several have in common."""
-    searched = [_search_path(workspace / line) for line in paths.split("\n") if line.strip()]
-    found = [
-        file for line in paths.split("\n") if line.strip() for file in _found(workspace / line, hidden=hidden)
-    ]
+    lines = [workspace / line for line in paths.split("\n") if line.strip()]
+    searched = [_search_path(line) for line in lines]
+    found = [file for line in lines for file in _found(line, hidden=hidden)]
     if not found:
         if missing == "error":
             raise ActionError(f"No files were found with the provided path: {paths}")
@@ -124,12 +122,8 @@ def checkout(origin: str, ref: str, to: Path, *, depth: str = "1") -> None:
     to.mkdir(parents=True, exist_ok=True)
     git = ["git", "-C", str(to)]
     if (to / ".git").is_dir() and _asked([*git, "config", "--get", "remote.origin.url"]) == origin:
-        for words in (
-            ["checkout", "--quiet", "--detach"],
-            ["clean", "-ffdxq"],
-            ["reset", "--hard", "--quiet", "HEAD"],
-        ):
-            _run([*git, *words])
+        for words in ("checkout --quiet --detach", "clean -ffdxq", "reset --hard --quiet HEAD"):
+            _run([*git, *words.split()])
     else:
         for path in to.iterdir():
             shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
@@ -151,10 +145,8 @@ def _run(words: Sequence[str]) -> None:
 
 def main() -> int:
     """Do what a stand-in asks for; its inputs are in the environment, under their own names."""
-    given = {
-        name: os.environ.get(name, "")
-        for name in ("NAME", "PATTERN", "FROM", "TO", "MISSING", "ORIGIN", "REF")
-    }
+    inputs = ("NAME", "PATTERN", "FROM", "TO", "MISSING", "ORIGIN", "REF")
+    given = {name: os.environ.get(name, "") for name in inputs}
     store = Path(os.environ["HIL_ACT_ARTIFACTS"]) if sys.argv[1] != "checkout" else Path()
     yes = {name: os.environ.get(name) == "true" for name in ("MERGE", "HIDDEN")}
     try:
@@ -163,9 +155,8 @@ def main() -> int:
             more = {"missing": given["MISSING"] or "warn", "hidden": yes["HIDDEN"], "attempt": attempt}
             upload(store, given["NAME"], given["FROM"], workspace=Path.cwd(), **more)  # type: ignore[arg-type]
         elif sys.argv[1] == "download":
-            download(
-                store, Path(given["TO"]), name=given["NAME"], pattern=given["PATTERN"], merge=yes["MERGE"]
-            )
+            chosen = {"name": given["NAME"], "pattern": given["PATTERN"]}
+            download(store, Path(given["TO"]), **chosen, merge=yes["MERGE"])
         elif sys.argv[1] == "deployed":
             print(deployed(store, given["NAME"]))
         else:
