@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,11 +17,13 @@ from hil.ci.comment import comment
 from hil.ci.conclusion import CiVerdict, accept, conclude
 from hil.ci.github import GitHub
 from hil.ci.plan import read_plan
+from hil.model import Fault, NotRun
 from tests.ci.ci_rig import HEAD
 from tests.ci.comment_rig import kept, leave_all, leave_virtual, own_repository, pull_request_state, zipped
 from tests.ci.github_server import HOME, RUN, TOKEN, State, serve
 from tests.in_process import hil
 from tests.lab import own_environment
+from tests.make_records import RUN_ID
 
 LATER, EARLIER = "2026-11-20T01:20:00Z", "2026-11-20T00:59:59Z"  # the run began at 01:00
 REASON = "TLS 1.3 costs that, and we want it"
@@ -123,17 +126,19 @@ def test_a_broken_limit_is_not_accepted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"faults": [{"owner": "firmware"}]},
-        {"not_run": [{"case_id": "a/b", "board": "v1", "reason": "killed", "expected": True}]},
+        {"faults": [dataclasses.asdict(Fault(RUN_ID, "firmware", 1, "It panicked."))]},
+        {"not_run": [NotRun(RUN_ID, "v1", "a/b", "killed").values()]},
         {"on_undecided": "fail"},
     ],
+    ids=lambda change: next(iter(change)),
 )
 def test_nothing_hides_behind_an_accepted_regression(tmp_path: Path, change: dict[str, object]) -> None:
     """A fault, a part that was not measured, an undecided figure that its policy fails."""
     folder = leave_all(tmp_path, effect=0.18)
     (path,) = (folder / "legs" / "compare").glob("*/verdicts.json")
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
-    assert not verdict_on(folder).acceptable
+    verdict = verdict_on(folder)
+    assert (verdict.exit_code, verdict.acceptable) == (ExitCode.FIRMWARE, False)
 
 
 def test_comment_and_check_keep_who_and_why(github: GitHub, state: State, slower: Path) -> None:
