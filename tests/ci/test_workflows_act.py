@@ -2,9 +2,8 @@
 """pr.yml and what it calls, run by act, for each kind of pull request, and what hil-verdict makes of it.
 
 The rest of it runs elsewhere. rack.yml, up to the board: test_rack_act.py. What act lacks (concurrency,
-labels of runners, environments), by the commands against a server that behaves like GitHub's: test_racks.py,
-test_ci_more.py. Another repository: test_measure.py.
-Nights, and the order of jobs: test_workflows.py.
+labels of runners, environments), by the commands against a server that behaves like GitHub's: test_racks.py.
+Another repository: test_measure.py. Nights, and the order of jobs: test_workflows.py.
 """
 
 from __future__ import annotations

@@ -167,20 +167,15 @@ def test_the_simple_rule_spends_its_alpha_over_all_looks() -> None:
         assert rule(one, two, looks, 0.05).mean() == pytest.approx(0.05, abs=0.006)
 
 
-@pytest.fixture(scope="module")
-def slower() -> Tally:
-    return tally(ALONE, replace(SLOWER, slower=1.0), range(4), 1)
+def test_twice_as_slow_is_caught_by_all_rules() -> None:
+    """What nobody can miss is counted as caught, and as a pull request that is blocked.
 
-
-def test_twice_as_slow_is_caught_by_all_rules(slower: Tally) -> None:
-    """What nobody can miss is counted as caught, and as a pull request that is blocked."""
+    A pull request's number seeds it: two halves are the whole, and another seed is another one.
+    """
+    effect = replace(SLOWER, slower=1.0)
+    slower = tally(ALONE, effect, range(4), 1)
     assert (slower.of, slower.caught, slower.blocked, slower.simple, slower.plain) == (4,) * 5
     assert slower.passed == slower.undecided == 0
-
-
-def test_tallies_add_up_whatever_the_chunks(slower: Tally) -> None:
-    """A pull request's number seeds it: two halves are the whole, and another seed is another one."""
-    effect = replace(SLOWER, slower=1.0)
     assert tally(ALONE, effect, range(2), 1) + tally(ALONE, effect, range(2, 4), 1) == slower
     first, other = (run_of(leg_of(ALONE), ALONE, effect, (seed, 0)).compared for seed in (1, 2))
     assert first != other
