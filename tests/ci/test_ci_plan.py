@@ -299,10 +299,8 @@ def test_a_change_of_tests_needs_no_chip() -> None:
     So it does in a repository without hardware, with the reason.
     """
     alone = a_plan()
-    assert [(leg.name, TARGETS_FILE in leg.skip) for leg in alone.legs] == [
-        ("virtual", False),
-        ("rack", True),
-    ]
+    because = [(leg.name, TARGETS_FILE in leg.skip) for leg in alone.legs]
+    assert because == [("virtual", False), ("rack", True)]
     plan = a_plan(["esp32"], files=["tests/a.py", "docs/a.md"], emulated=True)
     assert [leg.name for leg in plan.legs if not leg.skip] == ["virtual"]
     assert {leg.skip for leg in plan.legs} == {"", NOTHING_FLASHED}

@@ -37,9 +37,7 @@ def told(verdict: CiVerdict) -> str:
 
 
 def planned(boots: object) -> Callable[[Facts], Facts]:
-    return lambda info: {
-        "plan": {board: dict.fromkeys(cases, boots) for board, cases in info["plan"].items()}
-    }
+    return lambda info: {"plan": {name: dict.fromkeys(cases, boots) for name, cases in info["plan"].items()}}
 
 
 def boards(**changes: str) -> Callable[[Facts], Facts]:

@@ -113,10 +113,8 @@ def test_what_no_rule_names_is_left_out_and_decides_nothing() -> None:
     """By the whole of the shipped thresholds, limits too, the gate says the same of all that may block."""
     leg = leg_of()
     found = measure(leg, PAIR, UNCHANGED, SEED, list(leg.cases))
-    whole = {
-        bench: replace(own, policy=leg.thresholds[bench].policy)
-        for bench, own in load_project(FOLDER).items()
-    }
+    shipped = load_project(FOLDER).items()
+    whole = {bench: replace(own, policy=leg.thresholds[bench].policy) for bench, own in shipped}
     entries = [complete(one, whole) if isinstance(one, RunRecord) else one for one in found.entries]
     by_whole = [item for item in judge(entries, whole).compared if item.blocking]
     assert by_whole == judged(found).compared
