@@ -9,6 +9,7 @@ import json
 import math
 import random
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -50,21 +51,21 @@ def test_a_healthy_quick_run_passes() -> None:
 
 
 def test_a_broken_limit_blocks_and_says_by_how_much() -> None:
-    """The sentence holds metric, case, board, kind, value, interval, limit, excess, samples and source."""
-    record = publish_record(board="virtual-2", overrides={"transport": "tls"}, latency_ms=31)
-    found = verdict(record)
-    assert (found.outcome, found.exit_code) == ("regressed", ExitCode.FIRMWARE)
+    """The sentence holds case, board, kind, value, limit, excess, samples and source."""
+    found = verdict(publish_record(board="virtual-2", overrides={"transport": "tls"}, latency_ms=31))
     broken = series(found)
-    assert broken.outcome == "regressed"
-    assert broken.cause == "limit"
-    assert broken.sentence.startswith(
-        "publish_latency_p95_us of publish/transport=tls on virtual-2 (virtual): 36."
-    )
-    for part in (" breaks its limit of 25 ms by 1", "(+4", "100 samples, 1 boot", "thresholds/publish.yaml:"):
+    assert (found.outcome, found.exit_code) == ("regressed", ExitCode.FIRMWARE)
+    assert (broken.outcome, broken.cause, broken.limit) == ("regressed", "limit", 25_000)
+    for part in (
+        "tls on virtual-2 (virtual): 36.",
+        "25 ms by 1",
+        "(+4",
+        "100 samples, 1 boot",
+        "publish.yaml:",
+    ):
         assert part in broken.sentence
     assert broken.low is not None
-    assert broken.limit is not None
-    assert broken.low > broken.limit == 25_000
+    assert broken.low > 25_000
 
 
 def test_a_value_beyond_the_limit_blocks_not_while_its_interval_is_not() -> None:
@@ -76,7 +77,7 @@ def test_a_value_beyond_the_limit_blocks_not_while_its_interval_is_not() -> None
     assert near.value > 25_000 > near.low
     assert (near.outcome, near.note, found.exit_code) == ("pass", "marginal", 4)
     assert found.outcome == "undecided"
-    assert "lies beyond, but not provably, its limit of 25 ms" in near.sentence
+    assert "25 ms" in near.sentence
     assert near.sentence in told(found)
 
 
@@ -86,10 +87,9 @@ def test_a_figure_below_zero_is_a_fault_of_the_bench() -> None:
     early = tuple(planned - 598 for planned in record.columns["planned_us"])
     found = verdict(replace(record, columns={**record.columns, "done_us": early}))
     assert (found.exit_code, found.outcome) == (ExitCode.FIRMWARE, "regressed")
-    assert series(found).outcome == "undecided"
+    assert (series(found).outcome, series(found).cause) == ("undecided", "impossible")
     first = found.faults[0]
     assert (first.owner, first.board, first.case_id) == ("firmware", record.board, record.case_id)
-    assert "the figure cannot be below zero, so the bench is wrong" in first.sentence
     assert "-598 µs" in first.sentence or "-0.6 ms" in first.sentence
 
 
@@ -131,12 +131,11 @@ def test_a_limit_broken_with_hardly_a_link_is_undecided() -> None:
     slow = publish_record(overrides={"transport": "tls"}, latency_ms=31, environment=WEAK)
     found = verdict(slow)
     assert (found.outcome, found.exit_code) == ("undecided", ExitCode.UNDECIDED)
-    where = "where a board hardly heard its access point (see its antenna and where it stands)"
-    assert found.sentence == f"Undecided: 1 limit broken {where}; 2 limits kept."
-    assert " breaks its limit of 25 ms by 1" in series(found).sentence
-    why = "no verdict, the RSSI was out of its band (-86 dBm in a boot, below -85 dBm)."
-    assert series(found).sentence.endswith(why)
-    assert series(found).cause == "hardly-heard"
+    assert "1 limit broken where " in found.sentence
+    assert "; 2 limits kept." in found.sentence
+    assert (series(found).outcome, series(found).cause) == ("undecided", "hardly-heard")
+    assert " 25 ms by 1" in series(found).sentence
+    assert "(-86 dBm in a boot, below -85 dBm)" in series(found).sentence
     assert series(verdict(publish_record(environment=WEAK))).outcome == "pass"
     loud = replace(slow, environment={**slow.environment, "device": {"sched": "fifo", "rssi_dbm": -85}})
     assert series(verdict(loud)).outcome == "regressed"
@@ -153,9 +152,8 @@ def test_a_boot_with_hardly_a_link_excuses_no_other() -> None:
 def test_timeouts_break_the_limits_as_at_least_the_timeout() -> None:
     """Timeouts are never dropped: p95 reads "≥ 5 s", and the share of failures blocks by itself."""
     found = verdict(publish_record(failed=80))
-    assert (
-        "≥ 5.00 s [5.00, no upper bound] breaks its limit of 25 ms by at least 4.9" in series(found).sentence
-    )
+    assert "≥ 5.00 s [5.00, no upper bound]" in series(found).sentence
+    assert "by at least 4.9" in series(found).sentence
     assert series(found).at_least
     assert series(found, "publish_failed_ratio").outcome == "regressed"
 
@@ -185,8 +183,8 @@ def test_one_stall_does_not_block_and_is_not_hidden() -> None:
     found = verdict(stalled(publish_record(), first=50, messages=18))
     assert (found.outcome, found.exit_code) == ("undecided", ExitCode.UNDECIDED)
     assert series(found).note == series(found, "publish_latency_tail5_us").note == "marginal"
-    way = "more samples may decide them: hil run --boots 4"
-    assert found.sentence == f"Undecided: 2 limits exceeded, but not provably ({way}); 1 limit kept."
+    for part in ("2 limits exceeded", "hil run --boots 4)", "; 1 limit kept."):
+        assert part in found.sentence
     assert series(found).sentence in told(found)
 
 
@@ -200,12 +198,12 @@ def test_as_many_late_messages_in_separate_episodes_block() -> None:
 
 
 def test_what_is_exceeded_but_not_provably_is_told_beside_what_is_broken() -> None:
-    """A broken limit does not hide the marginal ones."""
+    """A broken limit does not hide the marginal ones, nor does a fault of the rig."""
     marginal = stalled(publish_record(board="virtual-2"), first=50, messages=18)
     found = verdict(publish_record(latency_ms=31), marginal)
-    assert found.sentence.startswith("1 of 6 limits broken, 2 more exceeded but not provably: ")
-    assert found.sentence.endswith(": publish latency p95 on virtual-1 36.9 ms, limit 25 ms.")
-    assert "2 of 3 limits exceeded but not provably" in verdict(marginal, fault(ExitCode.RIG)).sentence
+    for part in ("1 of 6 limits broken, 2 more exceeded", " on virtual-1 36.9 ms, limit 25 ms."):
+        assert part in found.sentence
+    assert "2 of 3 limits exceeded" in verdict(marginal, fault(ExitCode.RIG)).sentence
 
 
 def test_a_mean_never_blocks() -> None:
@@ -215,7 +213,7 @@ def test_a_mean_never_blocks() -> None:
     metric = replace(p95, statistic="mean")
     found = verdict(publish_record(latency_ms=60), thresholds=replace(base, metrics={metric.name: metric}))
     assert (series(found).outcome, found.exit_code) == ("regressed", 0)
-    assert "advice: mean has no interval that one stall cannot move" in series(found).sentence
+    assert series(found).reason.startswith("advice: mean ")
 
 
 def test_advice_is_judged_but_never_blocks() -> None:
@@ -224,20 +222,24 @@ def test_advice_is_judged_but_never_blocks() -> None:
     found = verdict(publish_record(overrides=overrides, latency_ms=4000))
     late = series(found)
     assert (late.outcome, late.blocking, found.exit_code) == ("regressed", False, 0)
-    assert "advice: the outbox is looked into once a second" in late.sentence
+    assert late.reason.startswith("advice: the outbox ")
     assert late.sentence in told(found)
 
 
 def test_without_real_time_priority_times_are_advice() -> None:
-    """A virtual board scheduled like any process says nothing of timing; losses still block."""
-    found = verdict(publish_record(latency_ms=31, failed=0, environment={"device": {"sched": "other"}}))
-    assert series(found).outcome == "regressed"
-    assert found.exit_code == ExitCode.PASS
-    assert "had no real-time priority (sched=other)" in series(found).sentence
-    assert "only advice, as the virtual board had no real-time priority (virtual-1)" in found.warnings[0]
+    """A virtual board scheduled like any process says nothing of timing; losses still block, but of a bench
+    that has the rack alone: there even a failure may be the host's, which promised it no order."""
+    other: dict[str, Any] = {"environment": {"device": {"sched": "other"}}}
+    found = verdict(publish_record(latency_ms=31, **other))
+    assert (series(found).outcome, found.exit_code) == ("regressed", ExitCode.PASS)
+    assert "(sched=other)" in series(found).sentence
+    assert "real-time priority (virtual-1)" in found.warnings[0]
     assert "real-time" not in "".join(verdict(publish_record(latency_ms=31)).warnings)
-    lossy = verdict(publish_record(failed=40, environment={"device": {"sched": "other"}}))
-    assert lossy.exit_code == ExitCode.FIRMWARE
+    assert verdict(publish_record(failed=40, **other)).exit_code == ExitCode.FIRMWARE
+    alone = replace(publish_thresholds(), alone=True)
+    found = verdict(publish_record(failed=40, **other), thresholds=alone)
+    assert found.exit_code == ExitCode.PASS
+    assert "its scheduler" in series(found, "publish_failed_ratio").reason
 
 
 def test_an_emulated_chips_times_are_advice_and_what_is_repeatable_there_blocks() -> None:
@@ -255,16 +257,8 @@ def test_an_emulated_chips_times_are_advice_and_what_is_repeatable_there_blocks(
 
     found = judged(publish_record(latency_ms=60))
     assert (series(found).outcome, series(found).blocking, found.exit_code) == ("regressed", False, 0)
-    assert "advice: the time of an emulated chip is no chip's" in series(found).sentence
+    assert "emulated chip" in series(found).reason
     assert judged(publish_record(failed=40)).exit_code == ExitCode.FIRMWARE
-
-
-def test_without_real_time_priority_a_bench_of_the_scheduler_is_advice() -> None:
-    """Of a bench that has the rack alone even a failure may be the host's, which promised it no order."""
-    alone = replace(publish_thresholds(), alone=True)
-    found = verdict(publish_record(failed=40, environment={"device": {"sched": "other"}}), thresholds=alone)
-    assert found.exit_code == ExitCode.PASS
-    assert "what its scheduler did does not block" in series(found, "publish_failed_ratio").sentence
 
 
 def test_a_blocking_metric_without_a_limit_warns_and_passes() -> None:
@@ -272,7 +266,7 @@ def test_a_blocking_metric_without_a_limit_warns_and_passes() -> None:
     found = verdict(replace(publish_record(latency_ms=900), kind="physical", target="esp32", board="bench-1"))
     assert (found.outcome, found.exit_code) == ("no-baseline", 0)
     assert series(found).outcome == "no-baseline"
-    assert found.warnings[0].startswith("no limit for publish_failed_ratio 0 % (physical), ")
+    assert "publish_failed_ratio 0 % (physical), " in found.warnings[0]
     assert "hil limit METRIC --max VALUE" in found.warnings[0]
 
 
@@ -280,14 +274,14 @@ def test_where_nothing_is_promised_a_figure_is_advice() -> None:
     """No limit is counted there, nothing asks for one, and the sentence says why; a narrower limit holds."""
     base = publish_thresholds()
     where = Where({"metric": "publish_latency_p95_us", "kind": "virtual"})
-    none = Limit(where, "max", math.inf, "it takes what it takes", None, None, "thresholds/publish.yaml:1")
+    none = Limit(where, "max", math.inf, "as it comes", None, None, "thresholds/publish.yaml:1")
     own = tuple(
         limit for limit in base.limits if limit.where.conditions["metric"] != where.conditions["metric"]
     )
     found = verdict(publish_record(latency_ms=900), thresholds=replace(base, limits=(none, *own)))
     slow = series(found)
     assert (slow.outcome, slow.blocking, slow.limit) == ("no-baseline", False, None)
-    assert slow.reason == "advice: it takes what it takes (thresholds/publish.yaml:1)"
+    assert slow.reason == "advice: as it comes (thresholds/publish.yaml:1)"
     assert "without a limit" not in found.sentence
     narrow = replace(base, limits=(none, *base.limits))
     assert series(verdict(publish_record(latency_ms=900), thresholds=narrow)).outcome == "regressed"
@@ -298,15 +292,9 @@ def test_limits_of_one_air_do_not_judge_another(air: str) -> None:
     """Limits of air lab say nothing of another: a slow run there breaks none, and the sentence says so."""
     found = verdict(publish_record(latency_ms=60, environment={"access_point": {"profile": air}}))
     assert (found.outcome, found.exit_code) == ("no-baseline", 0)
-    assert f"no limit on air {air}, for its limits were set on air lab" in series(found).sentence
-    assert found.sentence.startswith("Measured, but no limit was judged that can fail a run (")
+    assert f"on air {air}, " in series(found).sentence
+    assert "on air lab" in series(found).sentence
     assert found.sentence.endswith("), 3 without a limit.")
-
-
-def test_boots_on_different_airs_are_not_combined() -> None:
-    """The air was changed between two boots: what they measured is no one series."""
-    other = publish_record(boot_index=1, environment={"access_point": {"profile": "crowded"}})
-    assert "its boots differ in air (crowded and lab)" in series(verdict(publish_record(), other)).sentence
 
 
 def test_advice_alone_is_no_pass() -> None:
@@ -315,7 +303,7 @@ def test_advice_alone_is_no_pass() -> None:
     rule = Advice(Where({}), "all of it", "thresholds/publish.yaml:1")
     found = verdict(publish_record(), thresholds=replace(base, advice=(rule,)))
     assert (found.outcome, found.exit_code) == ("no-baseline", 0)
-    assert found.sentence.startswith("Measured, but no limit was judged that can fail a run (")
+    assert "kept" not in found.sentence
 
 
 @pytest.mark.parametrize(("failed", "outcome"), [(0, "pass"), (1, "regressed"), (10, "regressed")])
@@ -336,7 +324,7 @@ def test_too_few_samples_are_undecided(policy: str) -> None:
     assert (found.outcome, found.exit_code) == ("undecided", ExitCode.UNDECIDED)
     assert found.on_undecided == policy
     assert verdict(publish_record(), thresholds=strict).on_undecided == "neutral"  # nothing is undecided
-    assert "too few samples, 39 of at least 40" in series(found).reason
+    assert "39 of at least 40" in series(found).reason
 
 
 def test_void_samples_are_left_out_and_told() -> None:
@@ -345,41 +333,36 @@ def test_void_samples_are_left_out_and_told() -> None:
     kept = series(found)
     assert (kept.outcome, kept.samples, kept.failed) == ("pass", 88, 0)
     assert (kept.void, kept.host_late_us) == (12, 5300)
-    assert "; 12 of 100 samples void: the host's scheduling was late, by up to 5.3 ms" in kept.sentence
+    assert "; 12 of 100 samples void: " in kept.sentence
     assert series(found, "publish_failed_ratio").outcome == "pass"
-    warning = "12 samples were void: the host's scheduling was late, by up to 5.3 ms (virtual-1)."
-    assert (found.exit_code, found.warnings) == (0, (warning,))
+    (warning,) = found.warnings
+    assert (found.exit_code, warning[:3], warning[-20:]) == (0, "12 ", " 5.3 ms (virtual-1).")
 
 
 @pytest.mark.parametrize(
     ("void", "reason"),
-    [
-        (30, "more than 20 % of the samples are void (thresholds/publish.yaml)"),
-        (20, "too few samples, 80 of at least 90 (thresholds/publish.yaml)"),
-        (100, "every sample is void"),
-    ],
+    [(30, "more than 20 % "), (20, "80 of at least 90 (thresholds/publish.yaml)"), (100, "every sample")],
 )
 def test_too_many_void_samples_are_undecided(void: int, reason: str) -> None:
     """What the host spoilt is neither a pass nor a regression, and the reason says which bound it missed."""
     own = void_thresholds()
     strict = replace(own, policy=replace(own.policy, min_samples=90))
     undecided = series(verdict(void_record(100, void), thresholds=strict))
-    assert (undecided.outcome, undecided.reason) == ("undecided", reason)
-    assert f"no verdict, {reason}; {void} of 100 samples void" in undecided.sentence
+    assert undecided.outcome == "undecided"
+    assert reason in undecided.reason
+    assert f"no verdict, {undecided.reason}; {void} of 100 samples void" in undecided.sentence
 
 
-def test_no_failure_is_no_pass_where_too_much_is_void() -> None:
-    """Where none is allowed, none among the good rows says nothing of the many that are void."""
-    found = verdict(void_record(100, 60), thresholds=void_thresholds())
-    assert series(found, "publish_failed_ratio").outcome == "undecided"
-
-
-def test_a_failure_stands_however_much_is_void() -> None:
-    """Where none is allowed, one failed row among the good ones is a fact; the void ones hide nothing."""
-    found = verdict(void_record(100, 60, failed=1), thresholds=void_thresholds())
-    assert series(found, "publish_failed_ratio").outcome == "regressed"
+@pytest.mark.parametrize(
+    ("failed", "outcome", "exit_code"),
+    [(0, "undecided", ExitCode.UNDECIDED), (1, "regressed", ExitCode.FIRMWARE)],
+)
+def test_where_too_much_is_void_a_failure_stands(failed: int, outcome: str, exit_code: int) -> None:
+    """Where none is allowed, one failed row among the good ones is a fact; none among them says nothing of
+    the many that are void."""
+    found = verdict(void_record(100, 60, failed=failed), thresholds=void_thresholds())
+    assert (series(found, "publish_failed_ratio").outcome, found.exit_code) == (outcome, exit_code)
     assert series(found).outcome == "undecided"
-    assert found.exit_code == ExitCode.FIRMWARE
 
 
 def test_a_sentence_says_by_which_clock() -> None:
@@ -393,20 +376,25 @@ def test_a_sentence_says_by_which_clock() -> None:
         assert series(found, "publish_failed_ratio").clock == ""
 
 
-def test_boots_of_different_firmware_are_not_combined() -> None:
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"firmware_sha256": "ef" * 32}, "firmware_sha256 (abababababab and efefefefefef)"),
+        ({"environment": {"access_point": {"profile": "crowded"}}}, "air (crowded and lab)"),
+    ],
+    ids=["another firmware", "another air"],
+)
+def test_boots_that_are_not_alike_are_not_combined(changes: dict[str, Any], words: str) -> None:
     """The verdict names what differs, and both values."""
-    first = publish_record(boot_index=0)
-    second = replace(publish_record(boot_index=1), firmware_sha256="ef" * 32)
-    found = series(verdict(first, second))
+    found = series(verdict(publish_record(), replace(publish_record(boot_index=1), **changes)))
     assert found.outcome == "undecided"
-    assert "its boots differ in firmware_sha256 (abababababab and efefefefefef)" in found.sentence
+    assert words in found.sentence
 
 
 def test_boots_of_one_firmware_are_combined() -> None:
     """Two boots of 100 samples are one series of 200."""
     found = series(verdict(publish_record(boot_index=0), publish_record(boot_index=1)))
     assert (found.samples, found.boots) == (200, 2)
-    assert "200 samples, 2 boots" in found.sentence
 
 
 def test_only_the_candidate_is_judged() -> None:
@@ -415,12 +403,13 @@ def test_only_the_candidate_is_judged() -> None:
     assert verdict(publish_record(), base) == verdict(publish_record())
 
 
-@pytest.mark.parametrize("entries", [(), (NotRun(RUN_ID, "virtual-1", "publish/x", "left out"),)])
+@pytest.mark.parametrize(
+    "entries", [(), (NotRun(RUN_ID, "virtual-1", "publish/x", "left out"),), (publish_record(rows=0),)]
+)
 def test_nothing_measured_is_never_a_pass(entries: tuple[Entry, ...]) -> None:
-    """An empty journal, or one of left-out cases, is exit code 4."""
+    """An empty journal, one of left-out cases, or of records without a row, is exit code 4."""
     found = verdict(*entries)
     assert (found.outcome, found.exit_code) == ("incomplete", ExitCode.UNDECIDED)
-    assert found.sentence.startswith("Nothing was measured")
 
 
 def test_a_part_never_passes_for_the_whole() -> None:
@@ -434,12 +423,12 @@ def test_a_part_never_passes_for_the_whole() -> None:
     assert judged({done: 1}).exit_code == ExitCode.PASS
     found = judged({done: 1, never: 1})
     assert (found.outcome, found.exit_code) == ("incomplete", ExitCode.UNDECIDED)
-    assert "1 planned case not measured" in found.sentence
+    assert "1 planned case " in found.sentence
     (missing,) = found.not_run
-    assert (missing.board, missing.reason) == ("virtual-2", "the run ended before it")
+    assert (missing.board, missing.cause) == ("virtual-2", "ended")
     partly = judged({done: 3})
     assert partly.exit_code == ExitCode.UNDECIDED
-    assert partly.not_run[0].reason == "in 2 of 3 boots: the run ended before it"
+    assert partly.not_run[0].reason.startswith("in 2 of 3 boots: ")
 
 
 def test_what_the_journal_gives_a_reason_for_is_not_missing_twice() -> None:
@@ -459,45 +448,33 @@ def test_what_was_handed_over_is_missing_on_the_board_that_has_it() -> None:
     def missing(boots: int) -> list[tuple[str, str]]:
         planned = {("virtual-1", taken.case_id): boots}
         found = judge([handed, taken], {"publish": publish_thresholds()}, planned=planned)
-        return [(one.board, one.reason) for one in found.not_run if one.cause == "ended"]
+        return [(one.board, one.reason[:14]) for one in found.not_run if one.cause == "ended"]
 
     assert missing(1) == []
-    assert missing(3) == [("virtual-2", "in 2 of 3 boots: the run ended before it")]
+    assert missing(3) == [("virtual-2", "in 2 of 3 boot")]
 
 
-def test_a_record_without_rows_is_nothing_measured() -> None:
-    """A board that answered with an empty series has measured nothing."""
-    assert verdict(publish_record(rows=0)).exit_code == ExitCode.UNDECIDED
-
-
-def test_a_regression_outranks_a_rig_failure_and_both_are_told() -> None:
-    """Exit codes rank 2, 1, 3, 4, 0; the sentence starts with what decided."""
-    slow = publish_record(latency_ms=31)
-    both = verdict(slow, fault(ExitCode.RIG))
-    assert both.exit_code == ExitCode.FIRMWARE
-    assert both.sentence == (
-        "1 of 3 limits broken: publish latency p95 on virtual-1 36.9 ms, limit 25 ms; "
-        "also 1 fault of the rig."
-    )
-    assert verdict(slow, fault(ExitCode.CONFIG, "configuration")).exit_code == ExitCode.CONFIG
-    assert verdict(publish_record(), fault(ExitCode.RIG)).exit_code == ExitCode.RIG
-    assert verdict(fault(ExitCode.RIG)).exit_code == ExitCode.RIG
-    assert verdict(publish_record(), fault(ExitCode.FIRMWARE, "firmware")).exit_code == ExitCode.FIRMWARE
-    assert verdict(slow, fault(ExitCode.INTERRUPTED)).exit_code == ExitCode.INTERRUPTED
-
-
-def test_a_rig_failure_is_not_called_a_regression() -> None:
-    """The run is incomplete and the sentence blames the rig."""
-    found = verdict(publish_record(), fault(ExitCode.RIG))
-    assert found.outcome == "incomplete"
-    assert found.sentence == "The rig failed: a fault of the rig."
-
-
-def test_a_panic_is_the_firmwares_fault() -> None:
-    """Without any broken limit the sentence says what happened."""
-    found = verdict(publish_record(), fault(ExitCode.FIRMWARE, "firmware"))
-    assert found.outcome == "regressed"
-    assert found.sentence == "The firmware is at fault: a fault of the firmware."
+@pytest.mark.parametrize(
+    ("latency_ms", "code", "owner", "exit_code", "outcome", "first"),
+    [
+        (31, ExitCode.RIG, "rig", 1, "regressed", "1 of 3 limits "),
+        (31, ExitCode.CONFIG, "configuration", 2, "incomplete", "1 of 3 limits "),
+        (31, ExitCode.INTERRUPTED, "rig", 130, "incomplete", "1 of 3 limits "),
+        (7, ExitCode.RIG, "rig", 3, "incomplete", "The rig "),
+        (None, ExitCode.RIG, "rig", 3, "incomplete", "Nothing "),
+        (7, ExitCode.FIRMWARE, "firmware", 1, "regressed", "The firmware "),
+    ],
+)
+def test_the_gravest_decides_and_a_fault_is_its_owners(
+    latency_ms: int | None, code: ExitCode, owner: str, exit_code: int, outcome: str, first: str
+) -> None:
+    """Exit codes rank 2, 1, 3, 4, 0; a failure of the rig is no regression, a panic is one without any broken
+    limit. The sentence starts with what decided, and tells of the fault."""
+    records = [] if latency_ms is None else [publish_record(latency_ms=latency_ms)]
+    found = verdict(*records, fault(code, owner))
+    assert (found.exit_code, found.outcome) == (exit_code, outcome)
+    assert found.sentence.startswith(first)
+    assert found.sentence.endswith(f" fault of the {owner}.")
 
 
 def test_the_order_of_the_journal_does_not_change_a_byte() -> None:
@@ -543,22 +520,19 @@ def test_clean_runs_at_the_limit_are_blocked_no_more_often_than_alpha() -> None:
     assert blocked <= 9
 
 
-def test_two_records_of_one_boot_are_refused() -> None:
-    """Records are never averaged."""
-    with pytest.raises(ConfigError, match=r"2 records of publish/.* on virtual-1, boot 0"):
-        verdict(publish_record(), publish_record())
-
-
-def test_entries_of_two_runs_are_refused() -> None:
-    """A journal is of one run."""
-    with pytest.raises(ConfigError, match="several runs: "):
-        verdict(publish_record(), replace(publish_record(boot_index=1), run_id="other"))
-
-
-def test_a_bench_without_thresholds_is_named() -> None:
-    """The way out is the file to write."""
-    with pytest.raises(ConfigError, match=r"bench 'publish' has no thresholds.*thresholds/publish\.yaml"):
-        judge([publish_record()], {})
+@pytest.mark.parametrize(
+    ("second", "words"),
+    [
+        (publish_record(), r"2 records of publish/.* on virtual-1, boot 0"),
+        (replace(publish_record(boot_index=1), run_id="other"), "several runs: "),
+        (replace(publish_record(boot_index=1), bench="own"), r"bench 'own' .*thresholds/own\.yaml"),
+    ],
+    ids=["of one boot", "of two runs", "of a bench without thresholds"],
+)
+def test_records_that_cannot_be_judged_together_are_refused(second: RunRecord, words: str) -> None:
+    """Records are never averaged, a journal is of one run, and the way out is the file to write."""
+    with pytest.raises(ConfigError, match=words):
+        verdict(publish_record(), second)
 
 
 def test_a_suppressed_series_does_not_block_and_says_until_when() -> None:
@@ -570,7 +544,7 @@ def test_a_suppressed_series_does_not_block_and_says_until_when() -> None:
     muted = replace(publish_thresholds(), suppressions=(known,))
     found = verdict(publish_record(latency_ms=28), thresholds=muted)
     assert found.exit_code == ExitCode.PASS
-    assert "suppressed until 2026-11-30, #12: its link is bad" in series(found).sentence
+    assert "2026-11-30, #12: its link is bad" in series(found).sentence
 
 
 def test_every_combination_of_faults_gives_a_sentence() -> None:
@@ -587,8 +561,8 @@ def test_a_run_in_which_every_message_failed_is_a_regression() -> None:
     found = verdict(publish_record(failed=100))
     assert found.exit_code == ExitCode.FIRMWARE
     assert series(found, "publish_failed_ratio").value == 1.0
-    assert series(found, "mutex_wait_p95_us").outcome == "undecided"
-    assert "no verdict, nothing was measured" in series(found, "mutex_wait_p95_us").sentence
+    waits = series(found, "mutex_wait_p95_us")
+    assert (waits.outcome, waits.reason) == ("undecided", "nothing was measured")
 
 
 @pytest.mark.parametrize(("at_least_us", "outcome"), [(10, "pass"), (40, "regressed")])
@@ -610,7 +584,7 @@ def test_where_higher_is_better_the_upper_bound_decides(at_least_us: float, outc
         rising.name,
     )
     assert found.outcome == outcome
-    assert f"its limit of at least {at_least_us} µs" in found.sentence
+    assert f" at least {at_least_us} µs" in found.sentence
     assert ("a shortfall of" in found.sentence) == (outcome == "pass")
     assert "(−" in found.sentence
     assert (found.smallest_excess is not None) == (outcome == "pass")
