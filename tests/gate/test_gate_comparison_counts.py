@@ -49,8 +49,7 @@ def test_no_failure_in_few_messages_is_no_pass(rows: int, outcome: str) -> None:
     """Twenty messages a board of which none was lost do not show that fewer than 2 % are."""
     item = compared(run(entry=comparison(looks=LOOKS[:1]), rows=rows), LOSSES)
     assert item.outcome == outcome
-    few = "nothing failed in 80 + 80 trials, which are too few to exclude the tolerance"
-    assert item.reason.startswith(few) == (outcome == "undecided")
+    assert ("80 + 80 trials" in item.reason) == (outcome == "undecided")
 
 
 def test_failures_are_compared_as_counts() -> None:
@@ -60,7 +59,7 @@ def test_failures_are_compared_as_counts() -> None:
     found = verdict(losses(of_candidate(12), looks=LOOKS[:4]), LOSSES)
     assert found.compared[0].outcome == "regressed"
     assert found.compared[0].change == pytest.approx(0.2)
-    assert "Publish failed ratio on virtual-esp32 grew by 20 percentage points" in found.sentence
+    assert "on virtual-esp32 grew by 20 percentage" in found.sentence
 
 
 @pytest.mark.parametrize("boards", [BOARDS[:1], BOARDS])
@@ -88,8 +87,8 @@ def test_among_timeouts_the_failures_decide() -> None:
     found = verdict(losses(of_candidate(9), looks=LOOKS[:4]), TIMES[P95])
     (item,) = found.compared
     assert (item.outcome, found.exit_code, item.change) == ("regressed", ExitCode.FIRMWARE, None)
-    assert "so the failures decide: 15.00% after 0.00%" in item.reason
-    assert "fell among timeouts more often against the base" in found.sentence
+    assert "15.00% after 0.00%" in item.reason
+    assert "timeouts more often" in found.sentence
 
 
 def test_all_timeouts_on_both_sides_are_no_pass_of_a_value() -> None:
@@ -142,9 +141,13 @@ def exact() -> Thresholds:
     return replace(thresholds({METRIC: (100.0, 100.0)}), metrics={METRIC: metric})
 
 
-def grown_by(difference_us: int, own: Thresholds, looks: rig.Looks = LOOKS[:1]) -> ComparedSeries:
+def grown_by(
+    difference_us: int, own: Thresholds, looks: rig.Looks = LOOKS[:1], spread_us: int = 0
+) -> ComparedSeries:
+    """Return how a figure of 5000 µs compares that grew, and of which each second boot differs."""
+
     def measured(one: RunRecord) -> RunRecord:
-        latency_us = 5000 + difference_us * (one.role == "candidate")
+        latency_us = 5000 + difference_us * (one.role == "candidate") + spread_us * (one.boot_index % 2)
         done = tuple(planned + latency_us for planned in one.columns["planned_us"])
         return replace(one, columns={**one.columns, "done_us": done})
 
@@ -160,34 +163,17 @@ def test_an_exact_figure_is_compared_to_the_byte(difference_us: int, outcome: st
     assert (item.outcome, item.change) == (outcome, difference_us)
     assert grown_by(difference_us, exact(), ((1, 1),)).outcome == outcome
     if outcome == "regressed":
-        assert "grew by 101 µs (+2.0 %) against the base" in item.sentence
+        assert "grew by 101 µs (+2.0 %) " in item.sentence
 
 
 @pytest.mark.parametrize(
-    ("difference_us", "spread_us", "outcome"),
-    [
-        (2000, 1, "regressed"),
-        (102, 1, "regressed"),
-        (101, 1, "undecided"),
-        (99, 1, "pass"),
-        (-102, 1, "improved"),
-    ],
+    ("difference_us", "outcome"),
+    [(2000, "regressed"), (102, "regressed"), (101, "undecided"), (99, "pass"), (-102, "improved")],
 )
-def test_exact_figures_that_differ_by_a_unit_are_ranges(
-    difference_us: int, spread_us: int, outcome: str
-) -> None:
+def test_exact_figures_that_differ_by_a_unit_are_ranges(difference_us: int, outcome: str) -> None:
     """+40 % of which the boots differ by a unit has regressed; what the ranges leave open is undecided."""
-
-    def measured(one: RunRecord) -> RunRecord:
-        moved = difference_us * (one.role == "candidate")
-        latency_us = 5000 + moved + spread_us * (one.boot_index % 2)
-        done = tuple(planned + latency_us for planned in one.columns["planned_us"])
-        return replace(one, columns={**one.columns, "done_us": done})
-
-    item = compared(rig.edited(run(looks=LOOKS[:1]), measured), exact())
-    assert item.outcome == outcome
-    if outcome == "undecided":
-        assert item.reason == "the boots of one firmware differ by more than is tolerated"
+    item = grown_by(difference_us, exact(), spread_us=1)
+    assert (item.outcome, "boots of one firmware" in item.reason) == (outcome, outcome == "undecided")
 
 
 def test_exact_figures_take_no_share_of_alpha() -> None:

@@ -35,6 +35,9 @@ def measured(energy_nj: int | None, boot: int = 0) -> RunRecord:
     return publish_record(boot_index=boot, environment=current)
 
 
+FAILED = publish_record(environment={"current": {"meter": "ppk2", "error": "PPK2 D4 went away: gone."}})
+
+
 def limited(most_uj: float) -> Thresholds:
     """Return the bench's thresholds with a limit of a lab's own for the energy of a message."""
     base = publish_thresholds()
@@ -68,13 +71,12 @@ def test_the_figures_stand_beside_the_latency_and_judge_nothing() -> None:
     }
     assert not any(item.blocking for item in added.values())
     assert (found.outcome, found.exit_code) == (without.outcome, without.exit_code) == ("pass", 0)
-    assert "energy_per_message_uj of publish on virtual-1 (virtual): 6.60 mJ" in energy(found).sentence
+    assert " (virtual): 6.60 mJ" in energy(found).sentence
 
 
 def test_a_record_without_a_meter_has_no_such_series() -> None:
     """Where nothing was measured there is no figure and no undecided series; a 0 is a figure."""
-    failed = publish_record(environment={"current": {"meter": "ppk2", "error": "PPK2 D4 went away: gone."}})
-    for record in (measured(None), failed):
+    for record in (measured(None), FAILED):
         assert not {item.metric for item in judged(record).series} & set(METERED)
         assert boot_value(METERED[ENERGY], record) is None
     assert energy(judged(measured(0))).value == 0.0
@@ -82,18 +84,15 @@ def test_a_record_without_a_meter_has_no_such_series() -> None:
 
 def test_why_the_figures_are_absent_is_said() -> None:
     """Once a board and reason, with the number of cases, in the summary too."""
-    failed = publish_record(environment={"current": {"meter": "ppk2", "error": "PPK2 D4 went away: gone."}})
-    records = [failed, replace(failed, boot_index=1), measured(None, 2)]
+    records = [FAILED, replace(FAILED, boot_index=1), measured(None, 2)]
     (note,) = current_notes(records)
-    assert note == (
-        "The current of virtual-1 was not measured in 2 cases, which is the rig's fault: PPK2 D4 went away: "
-        "gone."
-    )
+    for part in ("virtual-1", " 2 cases", "rig's fault: PPK2 D4 went away: gone."):
+        assert part in note
     assert "PPK2 D4 went away" in render_markdown(run_info(), judged(*records), records)
     coarse = publish_record(environment={"current": {**SEEN, "sleep_error": "PPK2 D4C0 tells none"}})
-    assert current_notes([coarse]) == [
-        "The current of virtual-1 asleep cannot be told in 1 case: PPK2 D4C0 tells none"
-    ]
+    (note,) = current_notes([coarse])
+    assert "virtual-1 asleep" in note
+    assert note.endswith(" 1 case: PPK2 D4C0 tells none")
 
 
 @pytest.mark.parametrize(
