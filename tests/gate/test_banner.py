@@ -30,7 +30,7 @@ def _verdict(**changes: Any) -> Verdict:
 def _event(**changes: Any) -> dict[str, Any]:
     facts = {
         "effect": "worse",
-        "headline": "Firmware: publish latency p95 12 % slower on 8 boards since 618e3a8",
+        "headline": "Firmware: p95 slower since 618e3a8",
         "bad": "618e3a8" + "0" * 33,
         "state": "open",
         "ended": "",
@@ -42,37 +42,31 @@ def _event(**changes: Any) -> dict[str, Any]:
 
 
 def test_a_pass_is_green_only_where_nothing_is_open() -> None:
-    """A run that passed is green; beside an open change it is amber and says both."""
+    """A run that passed is green; beside an open change it is amber and says both. What ended, or is for the
+    better, is not open."""
     assert banner_of(_verdict()) == Banner("good", "PASS", "All 40 limits kept.")
     beside = banner_of(_verdict(), open_changes([_event()]))
     assert (beside.tone, beside.title) == ("open", "LIMITS KEPT, 1 CHANGE OPEN")
-    assert beside.sentence == (
-        "All 40 limits kept; firmware: publish latency p95 12 % slower on 8 boards since 618e3a8 "
-        "(Send at once, A. Author), open 59 nights."
-    )
-
-
-def test_what_ended_or_improved_is_not_open() -> None:
-    """An event that ended, or that is one for the better, leaves a pass green."""
-    events = [_event(state="ended", ended="2026-10-02"), _event(effect="better")]
-    assert banner_of(_verdict(), open_changes(events)).tone == "good"
+    for part in ("All 40 limits kept; firmware: p95 ", " 618e3a8 (Send at once, A. Author), open 59 nights."):
+        assert part in beside.sentence
+    over = [_event(state="ended", ended="2026-10-02"), _event(effect="better")]
+    assert banner_of(_verdict(), open_changes(over)).tone == "good"
 
 
 def test_a_regression_stays_red_beside_open_changes() -> None:
     """A regression is red whatever is open beside it, and its own words stand first."""
     found = banner_of(
-        _verdict(exit_code=1, outcome="regressed", sentence="1 of 4 limits broken."),
-        open_changes([_event()]),
+        _verdict(exit_code=1, outcome="regressed", sentence="1 limit broken."), open_changes([_event()])
     )
     assert found.tone == "bad"
-    assert found.text.startswith("FIRMWARE AT FAULT, 1 CHANGE OPEN: 1 of 4 limits broken; firmware: publish")
+    assert found.text.startswith("FIRMWARE AT FAULT, 1 CHANGE OPEN: 1 limit broken; firmware: p95")
 
 
 def test_many_changes_are_counted() -> None:
     """Two changes are named, and of the others stands how many there are."""
     found = banner_of(_verdict(), open_changes([_event()] * 5))
     assert found.title == "LIMITS KEPT, 5 CHANGES OPEN"
-    assert found.sentence.endswith("open 59 nights; 3 more changes open.")
+    assert found.sentence.endswith(" 59 nights; 3 more changes open.")
 
 
 def test_the_line_says_a_word_once() -> None:
@@ -88,7 +82,7 @@ def test_the_line_says_a_word_once() -> None:
 def test_a_commit_that_nobody_can_name_is_its_digits() -> None:
     """Without title and author the words stay those of the event."""
     words = open_changes([_event(commit={"title": "", "author": "", "count": 0, "diff": ""})])
-    assert words == ["firmware: publish latency p95 12 % slower on 8 boards since 618e3a8, open 59 nights"]
+    assert words[0].endswith(" 618e3a8, open 59 nights")
 
 
 def test_a_long_title_is_one_short_line() -> None:

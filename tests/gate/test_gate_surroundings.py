@@ -47,23 +47,18 @@ def judged(entries: list[Entry]) -> ComparedSeries:
         ("broker", {"config_sha256": "aa"}, {"config_sha256": "bb"}, "the broker bb (else aa)"),
         ("host", {"governor": "performance"}, {"governor": "powersave"}, "the host powersave (else perf"),
         ("noise", {"profile": "quiet"}, {"profile": "noisy"}, "the simulated noise noisy (else quiet)"),
-        (
-            "device",
-            {"rssi_dbm": -90},
-            {"rssi_dbm": -88},
-            "no boot of the candidate counts: an RSSI of -90 dBm",
-        ),
+        ("device", {"rssi_dbm": -90}, {"rssi_dbm": -88}, "of the candidate counts: an RSSI of -90 dBm"),
         (
             "host",
             {"load_1min": 8.0, "cpu_count": 2},
             {"load_1min": 1.0, "cpu_count": 2},
-            "the host load of 4 a CPU (else 0.5)",
+            "host load of 4 a CPU (else 0.5)",
         ),
         (
             "air",
             {"uplink_lateness_p99_us": 4000},
             {"uplink_lateness_p99_us": 100},
-            "the lateness of the virtual air of 4e+03 µs",
+            "virtual air of 4e+03 µs",
         ),
     ],
 )
@@ -128,7 +123,7 @@ def test_two_boots_do_not_tell_time_from_image() -> None:
     """One boot each, and another channel: the room may have changed in between."""
     facts: tuple[Facts, Facts] = ({"device": {"channel": 11}}, {"device": {"channel": 6}})
     item = judged(with_facts(run(effect=0.5, looks=((1, 1),), entry=comparison()), *facts))
-    assert "no boot of the candidate counts: the channel 11 (else 6)" in item.reason
+    assert "the candidate counts: the channel 11 (else 6)" in item.reason
 
 
 ATTACKS = {
@@ -205,9 +200,8 @@ def test_one_disturbed_board_is_left_out() -> None:
     facts: tuple[Facts, Facts] = ({"access_point": {"ssid": "lab"}}, {"access_point": {"ssid": "guest"}})
     item = judged(with_facts(run(effect=0.5), *facts, boards=("virtual-4",)))
     assert item.outcome == "regressed"
-    words = "virtual-4 left out: no boot of the base counts: the access point guest (else lab)"
-    assert words in item.sentence
-    assert item.effects[3].note
+    assert "virtual-4 left out: " in item.sentence
+    assert item.effects[3].note.endswith(" guest (else lab)")
     assert item.effects[3].change is None
 
 
@@ -216,7 +210,7 @@ def test_another_clock_is_not_compared() -> None:
     entries = rig.edited(
         run(effect=0.5), lambda one: replace(one, clock="mcycle") if one.role == "base" else one
     )
-    assert "the clock mcycle (else esp_timer)" in judged(entries).reason
+    assert "clock mcycle (else esp_timer)" in judged(entries).reason
 
 
 def test_a_boot_of_another_firmware_is_left_out() -> None:
@@ -228,8 +222,8 @@ def test_a_boot_of_another_firmware_is_left_out() -> None:
 
     item = judged(rig.edited(run(effect=0.5), strange))
     assert item.outcome == "regressed"
-    words = "left out of virtual-1: boot 0: it ran 777777777777, not the candidate cacacacacaca"
-    assert words in item.sentence
+    assert "virtual-1: boot 0: " in item.sentence
+    assert "777777777777, not the candidate cacacacacaca" in item.sentence
 
 
 def test_void_samples_are_the_hosts() -> None:
@@ -246,6 +240,6 @@ def test_void_samples_are_the_hosts() -> None:
 
         return judge(rig.edited(run(effect=0.5), spoil), {"publish": own}).compared[0]
 
-    assert "the void share of 0.15 of the samples (else 0)" in judged_with(9).reason
-    assert "no boot of the candidate counts" in judged_with(30).reason
+    assert "void share of 0.15 " in judged_with(9).reason
+    assert "of the candidate counts" in judged_with(30).reason
     assert judged_with(2).outcome == "regressed"
