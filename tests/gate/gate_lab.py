@@ -73,14 +73,7 @@ class GateLab:
 
     def compare(self, candidate: Path, base: Path, *more: str, timeout_s: float = 1500.0) -> Judged:
         """Measure ``candidate`` beside ``base`` and judge it."""
-        return self._measure(["--base", str(base), *self._firmware(candidate), *more], timeout_s)
-
-    def replay(self, run: Path) -> subprocess.CompletedProcess[str]:
-        """Judge a run's folder again, by nothing but what it holds."""
-        return self.lab.hil("gate", str(run))
-
-    def _measure(self, arguments: list[str], timeout_s: float) -> Judged:
-        command = self.lab.command("--suite", "pr", *arguments)
+        command = self.lab.command("--suite", "pr", "--base", str(base), "--firmware", str(candidate), *more)
         began = time.monotonic()
         done = subprocess.run(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT,
@@ -92,8 +85,9 @@ class GateLab:
         verdict = json.loads(stored.read_text(encoding="utf-8")) if stored.is_file() else {}
         return Judged(path, done.returncode, seconds, done.stdout, verdict)
 
-    def _firmware(self, folder: Path) -> list[str]:
-        return ["--firmware", str(folder)]
+    def replay(self, run: Path) -> subprocess.CompletedProcess[str]:
+        """Judge a run's folder again, by nothing but what it holds."""
+        return self.lab.hil("gate", str(run))
 
 
 def open_gate_lab(

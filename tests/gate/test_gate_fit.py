@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from hil.gate.decision import ENOUGH_TO_PASS, FEWEST_BOOTS
+from hil.gate.decision import ENOUGH_TO_PASS
 from hil.gate.fit import FittedBoot, look_at
 from tests.gate.gate_boots import LOOKS, UNEVEN_LOOKS, Decision, Rig, decide, design, in_turns, until
 
@@ -48,28 +48,26 @@ def test_unchanged_firmware_is_not_blocked(looks: tuple[tuple[int, int], ...]) -
 
 
 @pytest.mark.slow
-def test_regressions_are_found() -> None:
-    """+10 % is found in 85 of 100 comparisons and more, +20 % in 99."""
-    for slower, least in ((0.1, 0.85), (0.2, 0.99)):
+def test_changes_are_found() -> None:
+    """+10 % is found in 85 of 100 comparisons and more, +20 % in 99; -30 % in 95, and all of them pass."""
+    for slower, state, least in (
+        (0.1, "regressed", 0.85),
+        (0.2, "regressed", 0.99),
+        (-0.3, "improved", 0.95),
+    ):
         found = decide(*Rig(2, MANY).run(slower=slower, looks=LOOKS), design(LOOKS))
-        assert share(found, "regressed") > least
+        assert share(found, state) > least
+        assert slower > 0 or passes(found) == 1.0
 
 
 @pytest.mark.slow
-def test_nothing_is_decided_before_six_boots_of_each() -> None:
-    """Student's t of fewer boots would hang on luck."""
-    early = decide(*Rig(4, 50, boards=1).run(looks=LOOKS), design(LOOKS))
-    assert all(LOOKS[one.look - 1][0] >= FEWEST_BOOTS for one in early)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("share_slow", "slow"), [(0.2, 0.2), (0.35, 0.2), (0.5, 0.2)])
-def test_modes_do_not_block_unchanged_firmware(share_slow: float, slow: float) -> None:
+@pytest.mark.parametrize("share_slow", [0.2, 0.35, 0.5])
+def test_modes_do_not_block_unchanged_firmware(share_slow: float) -> None:
     """Boots that are tight but for a second mode, which a robust deviation takes for a change."""
     random = np.random.RandomState(31)
     sides = [
         random.normal(size=(MANY, 4, 20)) * 0.005
-        + np.log1p(slow) * (random.random_sample((MANY, 4, 20)) < share_slow)
+        + np.log1p(0.2) * (random.random_sample((MANY, 4, 20)) < share_slow)
         for _ in range(2)
     ]
     assert at_most(decide(sides[0], sides[1], design(LOOKS)), 0.001)
@@ -222,14 +220,6 @@ def test_a_board_of_few_boots_has_a_level_and_no_line() -> None:
     even = [FittedBoot(place, place in (0, 3), 0.0) for place in range(4)]
     seen = look_at([rising, even], design(((2, 2),)), 1)
     assert seen.boot_deviation == pytest.approx(math.sqrt(0.05 / 5))
-
-
-@pytest.mark.slow
-def test_better_firmware_improves() -> None:
-    """A candidate that is 30 % faster passes, and is called better."""
-    found = decide(*Rig(14, 300).run(slower=-0.3, looks=LOOKS), design(LOOKS))
-    assert passes(found) == 1.0
-    assert share(found, "improved") > 0.95
 
 
 def test_a_change_below_min_effect_never_blocks() -> None:
