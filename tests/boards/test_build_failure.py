@@ -17,10 +17,7 @@ from hil.boards.firmware.failure import read_failure, refuses_sources, told
         ("{sources}/main/app.c:7:3: error: expected ';' before 'return'", True),
         ("CMake Error at CMakeLists.txt:12 (include):\n  include could not find requested file:", True),
         ("{sources}/main/app.c:7:3: error: x\ncc1: out of memory allocating 65536 bytes", False),
-        (
-            "{sources}/main/app.c:7:3: error: x\nerror: writing /tmp/a.s: No space left on device",
-            False,
-        ),
+        ("{sources}/main/app.c:7:3: error: x\nerror: writing a.s: No space left on device", False),
         ("{sources}/main/app.c:1:10: fatal error: openssl/ssl.h: No such file or directory", False),
         ("/usr/include/stdio.h:7:3: error: unknown type name", False),
         ("cc: fatal error: Killed signal terminated program cc1", False),
@@ -49,19 +46,24 @@ def test_a_failed_build_tells_its_cause_as_data(tmp_path: Path, kind: type[Confi
     assert not path.exists()  # the next build went well
 
 
-def test_a_base_that_is_the_head_itself_is_said(tmp_path: Path) -> None:
-    """Nothing is missing: the cause is a word of its own."""
-    path = tmp_path / "failure.json"
-    path.write_text('{"schema": 1, "cause": "identical", "sentence": "the same, byte for byte."}')
-    assert read_failure(path) == ("identical", "the same, byte for byte")
-
-
-@pytest.mark.parametrize("content", [None, b"", b"[]", b'{"schema": 9, "cause": "sources", "sentence": "x"}'])
-def test_without_a_word_of_ours_the_cause_is_unknown(tmp_path: Path, content: bytes | None) -> None:
-    """A killed build leaves no file, a lost artefact neither; what cannot be read proves nothing."""
+@pytest.mark.parametrize(
+    ("content", "cause"),
+    [
+        (None, "unknown"),
+        (b"", "unknown"),
+        (b"[]", "unknown"),
+        (b'{"schema": 9, "cause": "sources", "sentence": "x"}', "unknown"),
+        (b'{"schema": 1, "cause": "identical", "sentence": "x"}', "identical"),
+    ],
+)
+def test_without_a_word_of_ours_the_cause_is_unknown(
+    tmp_path: Path, content: bytes | None, cause: str
+) -> None:
+    """A killed build leaves no file, a lost artefact neither; what cannot be read proves nothing. A base that
+    is the head itself has a cause of its own."""
     path = tmp_path / "failure.json"
     if content is not None:
         path.write_bytes(content)
-    cause, reason = read_failure(path)
-    assert cause == "unknown"
+    found, reason = read_failure(path)
+    assert found == cause
     assert reason

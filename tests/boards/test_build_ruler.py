@@ -133,17 +133,17 @@ def test_which_paths_are_ruler(path: str, measures: bool) -> None:
 def test_the_product_of_one_commit_is_built_with_the_benches_of_another(
     history: History, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An edited bench is the head's, a new one is there, a removed one is not; the product is the base's."""
+    """An edited bench is the head's, a new one is there, a removed one is not; the product is the base's. Of
+    neither's sources anything is left, and the working tree is as it was."""
     base = history.commit(BENCH="old bench", OLD_BENCH="gone", PRODUCT="old product")
     head = history.commit(BENCH="new bench", OLD_BENCH=None, NEW_BENCH="new", PRODUCT="new product")
     built, bundle = history.build(base, head)
     assert built == {BENCH: "new bench", NEW_BENCH: "new", PRODUCT: "old product"}
-    assert (digests(bundle).commit, digests(bundle).ruler) == (
-        base,
-        Ruler(head, dirty=False, moved=("benches",)),
-    )
-    found = find_firmware(bundle, Image(TARGET))
-    assert found.origin["ruler"] == Ruler(head, dirty=False, moved=("benches",))
+    ruler = Ruler(head, dirty=False, moved=("benches",))
+    assert (digests(bundle).commit, digests(bundle).ruler) == (base, ruler)
+    assert not list((history.path.parent / "out" / "at").glob("*-sources"))
+    assert git(history.path, "status", "--porcelain") == ""
+    assert find_firmware(bundle, Image(TARGET)).origin["ruler"] == ruler
     assert run_command(["firmware", "verify", str(bundle)]) == 0
     assert f"commit {base[:12]}, its benches of {head[:12]}, built by" in capsys.readouterr().out
     (compared,) = compare_bundles(bundle, history.build(base)[1])
@@ -183,15 +183,15 @@ def test_benches_that_do_not_build_with_the_base_leave_it_its_own(
     ruler = digests(bundle).ruler
     assert ruler
     assert (ruler.commit, ruler.moved) == (head, ())
-    assert ruler.reason.endswith(f"{BENCH}:1:10: fatal error: link/new.h: No such file or directory")
+    assert f"{BENCH}:1:10: " in ruler.reason
     files = dict(digests(bundle).files)
     assert files.pop(RULER_LOG)
     assert files == digests(without).files
     assert "ninja: build stopped" in (bundle / TARGET / RULER_LOG).read_text()
     assert verify(bundle / TARGET)
-    assert f"The benches of {head} do not build with {base}, which keeps its own" in "\n".join(history.said)
+    assert any(head in said and f"{base}, which keeps its own" in said for said in history.said)
     assert run_command(["firmware", "verify", str(bundle)]) == 0
-    assert f"its benches its own, as those of {head[:12]} do not build with it" in capsys.readouterr().out
+    assert f"its benches its own, as those of {head[:12]}" in capsys.readouterr().out
     history.commit(BENCH="builds again")  # and nothing of it is left for a later build
     assert RULER_LOG not in digests(history.build(base, "HEAD")[1]).files
 
@@ -203,15 +203,6 @@ def test_a_base_that_does_not_build_by_itself_either_is_an_error(history: Histor
     head = history.commit(BENCH='#include "link/new.h"', NEW_HEADER="new")
     with pytest.raises(ConfigError, match=f"the firmware of {base} cannot be built here: .*link/gone.h"):
         history.build(base, head)
-
-
-@pytest.mark.slow
-def test_nothing_is_left_of_the_sources(history: History) -> None:
-    """Neither the product's nor the ruler's, and no change in the working tree."""
-    base = history.commit(BENCH="old bench", PRODUCT="product")
-    history.build(base, history.commit(BENCH="new bench"))
-    assert not list((history.path.parent / "out" / "at").glob("*-sources"))
-    assert git(history.path, "status", "--porcelain") == ""
 
 
 @pytest.mark.parametrize(

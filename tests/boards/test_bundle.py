@@ -68,8 +68,8 @@ def test_a_moved_bundle_is_whole(bundle: Path, capsys: pytest.CaptureFixture[str
     for path in (bundle, bundle / TARGET):
         assert run_command(["firmware", "verify", str(path)]) == 0
         said = capsys.readouterr().out
-        assert said.startswith("virtual-esp32: 7 files as built; image ")
-        assert "commit 555555555555 with changes, built by the host's compiler" in said
+        assert said.startswith("virtual-esp32: 7 files ")
+        assert "555555555555 with changes, " in said
 
 
 def test_digests_match_their_schema(bundle: Path) -> None:
@@ -93,6 +93,18 @@ def replace_by_link(folder: Path) -> None:
     (folder / "hil-firmware.elf").symlink_to(folder.parent.parent / "elf")
 
 
+def promise_another(folder: Path) -> None:
+    content = json.loads((folder / DIGESTS).read_text())
+    (folder / DIGESTS).write_text(json.dumps({**content, "image_sha256": "0" * 64}))
+
+
+def nest_too_deep(folder: Path, name: str) -> None:
+    """Make Python's parser give up, with another error than for wrong JSON."""
+    (folder / name).write_text("[" * 100_000)
+    if name != DIGESTS:
+        vouch_again(folder)
+
+
 Damage = Callable[[Path], object]
 
 
@@ -108,12 +120,20 @@ Damage = Callable[[Path], object]
         (lambda folder: (folder / DIGESTS).write_text('{"schema": 2}'), f"{DIGESTS}: its schema is 2"),
         (lambda folder: folder.rename(folder.parent / "esp32"), "a build for virtual-esp32, not for esp32"),
         (lambda folder: (folder.parent / "notes.txt").touch(), "not part of the bundle: notes.txt"),
+        (
+            lambda folder: (flip_a_bit(folder), (folder / "more").touch()),
+            "more is extra; hil-firmware.bin differs",
+        ),
+        (promise_another, "lists 000000000000"),
+        (lambda folder: nest_too_deep(folder, DIGESTS), DIGESTS),
+        (lambda folder: nest_too_deep(folder, "flasher_args.json"), "flasher_args.json"),
     ],
 )
 def test_damage_is_named(
     bundle: Path, damage: Damage, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Exit 2 and one sentence with the file and what became of it."""
+    """Exit 2 and one sentence with each file and what became of it; the digest that the board will report
+    must be the one in digests.json."""
     damage(bundle / TARGET)
     assert run_command(["firmware", "verify", str(bundle)]) == 2
     said = capsys.readouterr().err
@@ -121,29 +141,13 @@ def test_damage_is_named(
     assert said.count("\n") == 1
 
 
-def test_all_damage_is_named_at_once(bundle: Path) -> None:
-    """Who mends a bundle need not ask again for each file."""
-    flip_a_bit(bundle / TARGET)
-    (bundle / TARGET / "more").touch()
-    with pytest.raises(ConfigError, match=r"more is extra; hil-firmware\.bin differs from its digest"):
-        verify_bundle(bundle)
-
-
 @pytest.mark.parametrize(
     ("key", "value", "words"),
     [
         ("app", [], "app is []; expected table"),
         ("app", None, "app is None; expected table"),
-        (
-            "app",
-            {"file": "/etc/hostname"},
-            "names /etc/hostname, which is not a path inside the build (app.file)",
-        ),
-        (
-            "app",
-            {"file": "../../secret"},
-            "names ../../secret, which is not a path inside the build (app.file)",
-        ),
+        ("app", {"file": "/etc/hostname"}, "names /etc/hostname, which is not a path inside the build (app"),
+        ("app", {"file": "../../secret"}, "names ../../secret, which is not a path inside the build (app"),
         ("app", {"file": ["x"]}, "holds no app image (['x'])"),
         ("flash_files", {"0x1000": "/etc/hostname"}, "names /etc/hostname, which is not a path inside"),
         ("flash_files", {"0x1000": "../../secret"}, "names ../../secret, which is not a path inside"),
@@ -167,24 +171,6 @@ def test_a_hostile_flasher_args_is_a_sentence(
     shutil.copytree(bundle / TARGET, bundle.parent / "own", ignore=shutil.ignore_patterns(DIGESTS))
     with pytest.raises(ConfigError, match=re.escape(words)):  # in a build folder, which has no digests, too
         flash_files(find_firmware(bundle.parent / "own", Image(TARGET)).build_dir)
-
-
-@pytest.mark.parametrize("name", ["flasher_args.json", DIGESTS])
-def test_json_that_is_nested_too_deep_is_a_sentence(bundle: Path, name: str) -> None:
-    """Python's parser gives up with another error than for wrong JSON."""
-    (bundle / TARGET / name).write_text("[" * 100_000)
-    if name != DIGESTS:
-        vouch_again(bundle / TARGET)
-    assert run_command(["firmware", "verify", str(bundle)]) == 2
-
-
-def test_another_image_than_promised_is_refused(bundle: Path) -> None:
-    """The digest that the board will report must be the one in digests.json."""
-    path = bundle / TARGET / DIGESTS
-    content = json.loads(path.read_text())
-    path.write_text(json.dumps({**content, "image_sha256": "0" * 64}))
-    with pytest.raises(ConfigError, match=r"has the SHA-256 .* lists 000000000000"):
-        verify_bundle(bundle)
 
 
 def test_a_bundle_is_written_anew_but_nothing_else_is_replaced(build_dir: Path, bundle: Path) -> None:
@@ -216,7 +202,7 @@ def test_one_build_writes_to_a_bundle_at_a_time(build_dir: Path, bundle: Path) -
         fcntl.flock(other, fcntl.LOCK_EX)
         writer.start()
         assert waiting.wait(20)
-        assert said == [f"Waiting for another build that writes to {bundle}"]
+        assert [str(bundle) in sentence for sentence in said] == [True]
         assert [path.name for path in bundle.iterdir()] == [TARGET]
         assert (bundle / TARGET / "old.elf").exists()
     finally:
@@ -282,7 +268,7 @@ def test_a_bundle_without_a_tick_that_cases_need_says_how_to_add_it(bundle: Path
     with pytest.raises(ConfigError) as caught:
         find_firmware(bundle, Image(TARGET, 100))
     said = str(caught.value)
-    assert f"but none for {TARGET}+tick100, which cases with tick_hz=100 need" in said
+    assert f"none for {TARGET}+tick100" in said
     assert f"hil build --target {TARGET} --tick-hz 100 --bundle {bundle}" in said
     assert "not tick_hz=100" in said
 
@@ -378,48 +364,25 @@ def test_a_chips_bundle_says_which_esp_idf_built_it(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("idf")
-def test_another_tick_is_an_overlay_over_the_defaults(tmp_path: Path) -> None:
-    """Its values come last; neither build folder nor sdkconfig is the default image's."""
+def test_what_is_not_ordinary_is_an_overlay_over_the_defaults(tmp_path: Path) -> None:
+    """A tick's values, and a planted slowdown with a version that says it, come last; neither build folder
+    nor sdkconfig is the ordinary image's."""
+    out = tmp_path / "out"
 
-    def given(tick_hz: int) -> tuple[Path, list[str]]:
-        folder = build("esp32", tick_hz=tick_hz, say=lambda _sentence: None, build_root=tmp_path / "out")
+    def given(**options: int) -> tuple[Path, list[str]]:
+        folder = build("esp32", say=lambda _sentence: None, build_root=out, **options)  # type: ignore[arg-type]
         return folder, json.loads((folder / "given.json").read_text())[2:]
 
-    fast, fast_given = given(1000)
-    slow, slow_given = given(100)
-    assert (fast.name, slow.name) == ("esp32", "esp32+tick100")
-    assert len(fast_given) == 1
-    assert slow_given[1:] == ["sdkconfig.defaults;sdkconfig.tick100"]
-    assert slow_given[0] != fast_given[0]
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("idf")
-def test_a_planted_slowdown_is_an_overlay_too(tmp_path: Path) -> None:
-    """Its option comes last, with a version that says it; neither build folder nor sdkconfig is the ordinary
-    image's."""
-
-    def given(plant_us: int) -> tuple[Path, list[str]]:
-        folder = build("esp32", plant_us=plant_us, say=lambda _sentence: None, build_root=tmp_path / "out")
-        return folder, json.loads((folder / "given.json").read_text())[2:]
-
-    ordinary, ordinary_given = given(0)
-    planted, (sdkconfig, defaults) = given(700)
-    assert planted == tmp_path / "out" / "planted" / "esp32"
-    assert (len(ordinary_given), ordinary.parent) == (1, tmp_path / "out")
-    assert sdkconfig != ordinary_given[0]
-    first, last = defaults.split(";")
+    (ordinary, own), (slow, of_slow), (planted, of_planted) = given(), given(tick_hz=100), given(plant_us=700)
+    assert (ordinary, slow) == (out / "esp32", out / "esp32+tick100")
+    assert planted == out / "planted" / "esp32"
+    assert len({*own, of_slow[0], of_planted[0]}) == 3
+    assert of_slow[1:] == ["sdkconfig.defaults;sdkconfig.tick100"]
+    first, last = of_planted[1].split(";")
     assert first == "sdkconfig.defaults"
     said = Path(last).read_text()
     assert "CONFIG_HIL_PLANT_PUBLISH_US=700\n" in said
     assert re.search(r'CONFIG_APP_PROJECT_VER="[0-9.]+\+planted-700us"', said)
-
-
-def test_a_slowdown_is_planted_in_these_sources_alone(capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit 2: neither in a commit's nor in a product's."""
-    for more in (["--at", "HEAD"], ["-C", "."]):
-        assert run_command(["build", "--plant-publish-us", "700", *more]) == 2
-        assert "leave -C and --at out" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -437,13 +400,19 @@ def test_other_defaults_get_another_sdkconfig(tmp_path: Path, monkeypatch: pytes
     assert found[0] == found[2] != found[1]
 
 
-def test_the_linux_target_has_no_bundle(capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit 2 before anything is built: a program for this machine is not flashed."""
-    assert run_command(["build", "--target", "linux", "--bundle", "nowhere"]) == 2
-    assert "nothing to bundle" in capsys.readouterr().err
-
-
-def test_an_empty_revision_is_not_the_working_tree(capsys: pytest.CaptureFixture[str]) -> None:
-    """`--at "$BASE"` with BASE unset: exit 2 before anything is built, not another firmware in silence."""
-    assert run_command(["build", "--target", TARGET, "--at", ""]) == 2
-    assert "--at is empty" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--target", "linux", "--bundle", "nowhere"], "nothing to bundle"),
+        (["--target", TARGET, "--at", ""], "--at is empty"),
+        (["--plant-publish-us", "700", "--at", "HEAD"], "leave -C and --at out"),
+        (["--plant-publish-us", "700", "-C", "."], "leave -C and --at out"),
+    ],
+)
+def test_what_cannot_be_built_is_refused(
+    options: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit 2 before anything is built: a program for this machine is not flashed, `--at "$BASE"` with BASE
+    unset is not another firmware in silence, a slowdown is planted in these sources alone."""
+    assert run_command(["build", *options]) == 2
+    assert words in capsys.readouterr().err

@@ -68,7 +68,7 @@ def test_a_damaged_bundle_is_not_flashed(bundle_lab: Lab) -> None:
     elf.write_bytes(elf.read_bytes() + b"\0")
     done = bundle_lab.run()
     assert done.returncode == 2, done.stdout
-    assert "hil-firmware.elf differs from its digest" in done.stdout
+    assert "hil-firmware.elf differs" in done.stdout
     assert "hil build" not in done.stdout
     assert not (bundle_lab.out / "latest").exists()
 

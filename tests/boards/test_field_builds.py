@@ -14,7 +14,6 @@ from click.testing import CliRunner
 from hil.base.errors import ConfigError
 from hil.base.project import read_project
 from hil.boards.firmware.app_image import APP_DESCRIPTION, read_app_description
-from hil.boards.firmware.backtrace import decode_panic
 from hil.boards.firmware.build_folder import Image, flash_files
 from hil.boards.firmware.bundle import verify, write_bundle
 from hil.boards.firmware.revision import SourceState
@@ -23,7 +22,6 @@ from hil.boards.rack import Board, Power
 from hil.cli.init import command as init
 from hil.run import product_device
 from hil.run.product_device import ProductDevice
-from tests.boards.panic_build import build as panic_build
 from tests.probe.scripted import console_of, probe_of
 from tests.virtual.virtual_board_rig import make_build
 
@@ -128,16 +126,6 @@ def test_zeros_for_the_hash_of_the_elf_prove_nothing(
         device._check_proven()
     assert "--elf-sha256-offset 0xb0" in caught.value.next_step
     assert APP_DESCRIPTION.size == 0x100  # of which the hash is at 0x90: 0xb0 in the file, behind its headers
-
-
-def test_a_panic_without_the_hash_of_its_elf_is_decoded(tmp_path: Path) -> None:
-    """Zeros say nothing against the build that was flashed; that nothing proves it either is said."""
-    folder = panic_build(tmp_path / "build")
-    lines = ["Backtrace: 0x4200f3a8:0x3ffb5e10 0x4200c970:0x3ffb5e30", "ELF file SHA256: 000000000"]
-    decoded = decode_panic(lines, folder, tmp_path / "e1.log")
-    assert decoded
-    assert decoded.where == "in planted_fault (fault.c:51) < run_task (runner.c:178)"
-    assert "carries no hash of its ELF" in decoded.next_step
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from functools import partial
 from pathlib import Path
@@ -40,8 +41,9 @@ def test_program_counter_and_return_address_need_no_tool(tmp_path: Path, tools: 
     folder = build(tmp_path / "build", dwarf=dwarf)
     decoded = decode_panic(printed("esp32c3-store-fault", folder), folder, tmp_path / "e1.log")
     assert decoded
-    assert decoded.where == "in planted_fault (fault.c:51), return address in run_task (runner.c:178)"
-    assert "idf_tools.py install riscv32-esp-elf-gdb" in decoded.next_step
+    assert "planted_fault (fault.c:51), return " in decoded.where
+    assert decoded.where.endswith(" run_task (runner.c:178)")
+    assert "riscv32-esp-elf-gdb" in decoded.next_step
     kept = (tmp_path / "e1.panic-1.txt").read_text()
     assert kept.startswith("0x4200f3a8 in planted_fault at ")
     assert "Stack memory:" in kept
@@ -64,13 +66,15 @@ def test_gdb_makes_a_backtrace_of_registers_and_stack(tmp_path: Path, tools: Pat
     for number in (1, 2):
         decoded = decode_panic(printed("esp32c3-store-fault", folder), folder, tmp_path / "e1.log")
         assert decoded
-        assert decoded.where == (
-            "in planted_fault (fault.c:51) < link_up (link.c:32) < bring_link_up (runner.c:159) < run_task "
-            "(runner.c:177)"
-        )
+        assert re.findall(r"\((.*?)\)", decoded.where) == [
+            "fault.c:51",
+            "link.c:32",
+            "runner.c:159",
+            "runner.c:177",
+        ]
         assert f"e1.panic-{number}.txt" in decoded.next_step
         kept = (tmp_path / f"e1.panic-{number}.txt").read_text()
-        assert "\n#3  run_task at /COMPONENT_AGENT_DIR/runner.c:177\n\nGuru Meditation" in kept
+        assert "AGENT_DIR/runner.c:177\n\nGuru Meditation" in kept
 
 
 def test_a_panic_that_was_cut_off_is_decoded_as_far_as_it_came(tmp_path: Path, tools: Path) -> None:
@@ -80,18 +84,23 @@ def test_a_panic_that_was_cut_off_is_decoded_as_far_as_it_came(tmp_path: Path, t
     lines = printed("esp32c3-store-fault", folder)[:4]
     decoded = decode_panic(lines, folder, tmp_path / "e1.log")
     assert decoded
-    assert decoded.where.startswith("in planted_fault (fault.c:51), return address")
-    assert "made no backtrace: Remote communication error" in decoded.next_step
+    assert decoded.where.startswith("in planted_fault (fault.c:51), ")
+    assert "Remote communication error" in decoded.next_step
 
 
 def test_an_xtensa_backtrace_is_read_as_printed(tmp_path: Path) -> None:
-    """It names its callers itself: no gdb is asked for."""
+    """It names its callers itself: no gdb is asked for. Zeros for the hash of the ELF say nothing against the
+    build that was flashed; that nothing proves it either is said."""
     folder = build(tmp_path / "build")
-    lines = ["Guru Meditation Error", "Backtrace: 0x4200f3a8:0x3ffb5e10 0x4200c970:0x3ffb5e30 |<-CORRUPTED"]
+    lines = [
+        "Backtrace: 0x4200f3a8:0x3ffb5e10 0x4200c970:0x3ffb5e30 |<-CORRUPTED",
+        "ELF file SHA256: 000000000",
+    ]
     decoded = decode_panic(lines, folder, tmp_path / "e1.log")
     assert decoded
-    assert decoded.where == "in planted_fault (fault.c:51) < run_task (runner.c:178)"
+    assert re.findall(r"\((.*?)\)", decoded.where) == ["fault.c:51", "runner.c:178"]
     assert "gdb" not in decoded.next_step
+    assert "carries no hash" in decoded.next_step
 
 
 def test_an_elf_of_another_build_decodes_nothing(tmp_path: Path) -> None:
@@ -103,7 +112,7 @@ def test_an_elf_of_another_build_decodes_nothing(tmp_path: Path) -> None:
     other = decode_panic(lines, folder, tmp_path / "e1.log")
     assert other
     assert not other.where
-    assert "is of another build than the one that panicked" in other.next_step
+    assert "of another build" in other.next_step
     (folder / "app.elf").write_bytes(b"\x7fELF")
     broken = decode_panic(lines[:4], folder, tmp_path / "e1.log")
     assert broken
