@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -38,23 +39,12 @@ def read(folder: Path, *boards: str, address: str = "10.0.0.1") -> Rack:
 
 @pytest.mark.parametrize(
     "serial",
-    [
-        "COM3",
-        "~/port",
-        "/dev/ttyUSB0 ",
-        "rfc2271://lab:4000",
-        "rfc2217://lab",
-        "rfc2217://lab:99999",
-        "lab:4000",
-    ],
+    ["COM3", "~/port", "/dev/tty0 ", "rfc2271://l:4000", "rfc2217://lab", "rfc2217://l:99999", "lab:4000"],
 )
 def test_a_port_that_nobody_can_open_is_told_by_line(tmp_path: Path, serial: str) -> None:
     """It is the configuration's fault, before a board is asked anything."""
-    with pytest.raises(
-        ConfigError, match=r"rack.yaml:6: serial port '.*' is neither a device file"
-    ) as caught:
+    with pytest.raises(ConfigError, match=f"rack.yaml:6: serial port {re.escape(repr(serial))} is neither"):
         read(tmp_path, f'serial: "{serial}"')
-    assert repr(serial) in caught.value.sentence
 
 
 @pytest.mark.parametrize(
@@ -94,11 +84,9 @@ def test_all_missing_keys_are_told_at_once(tmp_path: Path) -> None:
     path.write_text("schema: 1\nname: lab\nhost: {interface: eth0}\nboards:\n  - serial: /dev/ttyUSB0\n")
     with pytest.raises(ConfigError) as caught:
         load_rack(path)
-    told = caught.value.sentence.replace(str(path), "rack.yaml")
-    assert told == (
-        "rack.yaml:1: the file has no 'access_point'; rack.yaml:3: 'host' has no 'address'; "
-        "rack.yaml:5: board 1 has no 'id', no 'kind', no 'target'."
-    )
+    told = caught.value.sentence.replace(str(path), "").split("; ")
+    missing = {part.split(":")[1]: part.partition("no ")[2] for part in told}
+    assert missing == {"1": "'access_point'", "3": "'address'", "5": "'id', no 'kind', no 'target'."}
 
 
 def test_a_folder_is_no_port(tmp_path: Path) -> None:

@@ -100,14 +100,14 @@ def test_builds_that_cannot_lie_side_by_side_say_why(builds: dict[str, Path], tm
     """Another partition table, no second slot, an image beyond its slot: each has its sentence."""
     assert why_not_side_by_side(builds["candidate"], builds["base"]) == ""
     moved = build_with(tmp_path / "moved", PARTITIONS.replace("0x1f0000", "0x1e0000"))
-    assert why_not_side_by_side(builds["candidate"], moved) == "its partition table is another one"
+    assert "partition table" in why_not_side_by_side(builds["candidate"], moved)
     single = build_with(
         tmp_path / "single", PARTITIONS.replace("ota_1,    app,  ota_1,   ,        0x1f0000\n", "")
     )
     assert "no two OTA slots" in why_not_side_by_side(single, builds["base"])
     small = PARTITIONS.replace("0x1f0000", "0x10000")
     pair = [build_with(tmp_path / name, small, padding) for name, padding in (("a", 0), ("b", 100_000))]
-    assert "does not fit an OTA slot of 65,536" in why_not_side_by_side(*pair)
+    assert "OTA slot of 65,536" in why_not_side_by_side(*pair)
 
 
 def build_with(folder: Path, partitions: str, padding_bytes: int = 0) -> Path:

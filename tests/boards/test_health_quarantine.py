@@ -116,8 +116,8 @@ def test_a_board_in_quarantine_measures_nothing_and_says_why() -> None:
     assert (out.boots, out.cases) == ((), ())
     assert [item.case for item in out.omitted] == list(free.cases)
     (why,) = {item.reason for item in out.omitted}
-    assert why.startswith("quarantined since 2026-11-01 05:00 UTC by anna: its port vanishes; release it: ")
-    assert "hil board release v3 --rack " in why
+    for part in ("2026-11-01 05:00 UTC by anna", KEPT_OUT.why, "hil board release v3 --rack "):
+        assert part in why
     assert [item.board.id for item in plan.present] == ["v1", "v2", "v4"]
     assert "virtual-esp32s3" not in map(str, plan.images)
 
@@ -130,8 +130,8 @@ def test_a_run_is_not_undecided_for_a_board_in_quarantine() -> None:
     verdict = judge(entries, {"publish": publish_thresholds()})
     assert verdict.exit_code == 0
     info = run_info(quarantined=[{**vars(KEPT_OUT), "board": "v3"}])
-    told = "Board v3 took no part: quarantined since 2026-11-01 05:00 UTC by anna: its port vanishes."
-    assert told in remarks(info, verdict)
+    (told,) = (line for line in remarks(info, verdict) if "v3" in line)
+    assert told.endswith(f" 2026-11-01 05:00 UTC by anna: {KEPT_OUT.why}.")
     assert f"> {told}" in as_read(render_markdown(info, verdict, []))
 
 
@@ -188,10 +188,10 @@ def test_a_rack_may_keep_a_board_out_after_faults_in_a_row(tmp_path: Path) -> No
     for hour, word in enumerate(["rig", "rig", "panic", "rig", "absent", "rig"]):
         assert watch.look(run_at(hour, word, "ok")) == []
     (told,) = watch.look(run_at(6, "rig", "ok"))
-    assert told.startswith("board e1 is in quarantine from now on: the rig failed on it in 3 runs in a row; ")
-    assert "hil board release e1 --rack " in told
     found = read_quarantine(tmp_path)["e1"]
-    assert (found.who, found.why) == ("hil", "the rig failed on it in 3 runs in a row")
+    for part in ("board e1 ", found.why, "hil board release e1 --rack "):
+        assert part in told
+    assert (found.who, " 3 runs in a row" in found.why) == ("hil", True)
     assert watch.look(run_at(6, "rig", "ok")) == []
     assert list(read_quarantine(tmp_path)) == ["e1"]
 
@@ -206,15 +206,15 @@ def test_a_run_that_is_looked_at_again_counts_once(tmp_path: Path) -> None:
     assert watch.look(run_at(2, "rig")) == []
 
 
-@pytest.mark.parametrize(("value", "words"), [("0", "quarantine_after"), ("often", "quarantine_after")])
-def test_the_rack_files_rule_is_a_number_from_one_on(tmp_path: Path, value: str, words: str) -> None:
+@pytest.mark.parametrize("value", ["0", "often"])
+def test_the_rack_files_rule_is_a_number_from_one_on(tmp_path: Path, value: str) -> None:
     """Anything else is an error with file and line; without the key no board goes there by itself."""
     path = tmp_path / "rack.yaml"
     assert RACK.quarantine_after == 0
     path.write_text(f"{RACK_FILE.read_text()}\nquarantine_after: 3\n")
     assert load_rack(path).quarantine_after == 3
     path.write_text(f"{RACK_FILE.read_text()}\nquarantine_after: {value}\n")
-    with pytest.raises(ConfigError, match=rf"rack.yaml:\d+: .*{words}"):
+    with pytest.raises(ConfigError, match=r"rack.yaml:\d+: .*quarantine_after"):
         load_rack(path)
 
 
@@ -224,5 +224,5 @@ def test_a_board_that_nothing_brought_back_is_kept_out_at_once(tmp_path: Path) -
     lost = msgspec.structs.replace(board_run("rig", "e1"), is_lost=True)
     others = (board_run("ok", "e2"), board_run("panic", "e3"))
     (sentence,) = watch.look(with_boards(run_at(0, "rig"), lost, *others))
-    assert "board e1 is in quarantine from now on: it did not answer, and nothing" in sentence
-    assert set(read_quarantine(tmp_path)) == {"e1"}
+    ((board, found),) = read_quarantine(tmp_path).items()
+    assert (board, found.why in sentence, "did not answer" in sentence) == ("e1", True, True)

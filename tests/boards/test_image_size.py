@@ -105,11 +105,11 @@ def test_an_image_without_a_readable_map_is_refused(
     """A virtual board's has none; the sentence says what to build."""
     none = bundle(virtual_firmware, tmp_path / "none", None)
     assert run_command(["firmware", "size", str(none)]) == 2
-    assert "holds no hil-firmware.map" in capsys.readouterr().err
+    assert "no hil-firmware.map" in capsys.readouterr().err
     broken = bundle(virtual_firmware, tmp_path / "broken", 0x50) / TARGET / "hil-firmware.map"
     broken.write_text("nothing")
     assert run_command(["firmware", "size", str(broken.parent.parent)]) == 2
-    assert "hil-firmware.map differs from its digest" in capsys.readouterr().err
+    assert "hil-firmware.map differs" in capsys.readouterr().err
 
 
 def test_a_virtual_boards_image_beside_a_chips_is_passed_over(

@@ -84,11 +84,8 @@ def test_the_second_is_told_who_holds_the_board(tmp_path: Path) -> None:
     with holder(folder, "a") as process:
         with pytest.raises(RigError) as caught, lease_boards(folder, ["a"], run_id="second"):
             pytest.fail("two processes held one board")
-        sentence = str(caught.value)
-        assert "board a of rack rack is held by" in sentence
-        assert f"pid {process.pid}" in sentence
-        assert "run-of-holder" in sentence
-        assert "--wait" in sentence
+        for part in ("board a of rack rack ", f"pid {process.pid}", "run-of-holder", "--wait"):
+            assert part in str(caught.value)
         assert caught.value.exit_code == 3
 
 

@@ -122,11 +122,7 @@ WHOLE = f"{HEAD}class Relay(PowerDriver):\n    switch = is_on = None\n    @class
         ("import os\nimport no_such_library\n", 2, "No module named 'no_such_library'"),
         (HEAD, 1, "0 classes of PowerDriver"),
         (f"{HEAD}class A(PowerDriver): ...\nclass B(PowerDriver): ...\n", 1, "2 classes of"),
-        (
-            f"{HEAD}\nclass Relay(PowerDriver):\n    @classmethod\n{READ}        ...\n",
-            3,
-            "lacks is_on, switch",
-        ),
+        (f"{HEAD}\nclass R(PowerDriver):\n    @classmethod\n{READ}        ...\n", 3, "lacks is_on, switch"),
         (f"{WHOLE}        return node.txt('card')\n", 6, "AttributeError: .*'txt'"),
     ],
 )
@@ -198,7 +194,7 @@ def test_a_labs_meter_measures_as_ours_does(tmp_path: Path) -> None:
     ]
     assert (found[0].ok, found[0].sentence) == (True, "shunt 1 measures 5.000 mA")
     assert not found[1].ok
-    assert re.search(r"current_shunt\.py:18: KeyError: 'no channel'", found[1].sentence)
+    assert "current_shunt.py:18: KeyError" in found[1].sentence
 
 
 def test_each_file_of_ours_is_a_type() -> None:

@@ -63,7 +63,7 @@ def test_a_board_at_a_port_is_told_with_what_to_type(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
     row, _, command, _, *entry = done.stdout.splitlines()
     assert row.split("  ")[:4] == [board.url("rfc2217"), "esp32", MAC, "16 MB"]
-    assert command == f"Measure it: hil run --port {board.url('rfc2217')}"
+    assert command.endswith(f" hil run --port {board.url('rfc2217')}")
     rack = tmp_path / "rack.yaml"
     rack.write_text(f"{RACK.format(port='').partition('  - ')[0]}{chr(10).join(entry)}\n    labels: [desk]\n")
     ((address, owner),) = owners([rack]).items()
@@ -74,14 +74,12 @@ def test_ports_without_a_board_are_told_with_the_reason() -> None:
     """In one table with the boards, each of which has an entry to paste."""
     found = [Port("/dev/ttyUSB0", "/dev/serial/by-id/one", "CP2102N"), Port("/dev/ttyS0", "/dev/ttyS0")]
     lines = scanned([*found, found[0]], [HERE, "nothing answers", HERE])
-    assert lines[:3] == [
-        "/dev/ttyUSB0  esp32s3  34:85:18:00:00:03  16 MB  CP2102N  in no rack file",
-        "/dev/ttyS0    -                                           nothing answers",
-        lines[0],
-    ]
+    assert re.split("  +", lines[0])[:5] == ["/dev/ttyUSB0", "esp32s3", HERE.mac, "16 MB", "CP2102N"]
+    assert re.split("  +", lines[1]) == ["/dev/ttyS0", "-", "nothing answers"]
+    assert lines[2] == lines[0]
     assert len(lines) == 8
     assert all(entry.startswith("  - id: esp32s3-000003\n") for entry in lines[6:])
-    assert all("\n    serial: '/dev/serial/by-id/one'\n" in entry for entry in lines[6:])
+    assert all("serial: '/dev/serial/by-id/one'\n" in entry for entry in lines[6:])
     assert len(scanned(found[1:], ["nothing answers"])) == 1
 
 
@@ -111,7 +109,7 @@ def test_a_port_that_a_run_has_leased_is_left_alone(
         assert run.stdout
         assert run.stdout.readline() == "held\n"
         told = owners([])[port].describe()
-        assert re.search(rf"^board b1 of .*rack\.yaml, held by .*pid {run.pid} .*run a-run", told), told
+        assert re.search(rf"^board b1 of .*rack\.yaml, .*pid {run.pid} .*run a-run", told), told
         assert run.stdin
         run.stdin.close()
     assert owners([]) == {}

@@ -168,7 +168,7 @@ def test_a_switch_is_proven_at_the_board(process: BoardProcess, board: Board) ->
     with served(Plug("tasmota", lambda on: process.control.power("on" if on else "off"))) as plug:
         found = prove_power(replace(board, power=behind(plug).power), virtual=no_virtual_board)
     assert found.ok
-    assert "off, it is gone; on, it is back after" in found.sentence
+    assert "off, it is gone; on, " in found.sentence
 
 
 @pytest.mark.slow
@@ -178,10 +178,8 @@ def test_power_that_lies_is_named(
     """A hub that says it cut the power, and a board that answers all the same."""
     found = prove_power(hub_for(tmp_path, process, board, monkeypatch, lies="hub"), virtual=no_virtual_board)
     assert not found.ok
-    assert f"the power of board b1 lies: switched off, its boot loader still answers (MAC address {MAC})" in (
-        found.sentence
-    )
-    assert "hub that really switches its ports" in found.mend
+    assert f"still answers (MAC address {MAC})" in found.sentence
+    assert "hub that really" in found.mend
 
 
 @pytest.mark.slow
@@ -199,7 +197,7 @@ def test_a_board_that_does_not_come_back_is_named(
     with served(plug):
         found = prove_power(replace(board, power=behind(plug).power), virtual=no_virtual_board)
     assert not found.ok
-    assert "board b1 did not come back within" in found.sentence
+    assert "did not come back" in found.sentence
 
 
 @pytest.mark.slow
@@ -281,7 +279,8 @@ def test_by_hand_without_a_terminal_is_refused() -> None:
         argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, cwd=REPOSITORY
     )
     assert done.returncode == 2
-    assert "rack.yaml:7: power off of board b1 by hand failed: there is no terminal to ask at." in done.stderr
+    assert "rack.yaml:7: power off of board b1 " in done.stderr
+    assert "no terminal" in done.stderr
 
 
 RACK = """
@@ -366,7 +365,7 @@ def test_a_rack_check_proves_each_switch(new_lab: Callable[..., Lab]) -> None:
         up.await_line("miniterm")
         assert "power of b1" not in hil("rack", "check", *options, env=lab.env).stdout
         done = hil("rack", "check", "--power", *options, env=lab.env)
-        assert "ok   power of b1: off, it is gone; on, it is back after " in done.stdout, done.stdout
+        assert "ok   power of b1: " in done.stdout, done.stdout
         assert done.returncode == 0
     finally:
         up.close()
@@ -388,14 +387,13 @@ def test_a_rack_check_asks_each_board_who_it_is(process: BoardProcess, tmp_path:
     path = tmp_path / "rack.yaml"
     path.write_text(text)
     found = {one.subject: one for one in check_rack(load_rack(path), tmp_path / "locks", served={})}
-    assert found["right"].ok, found["right"]
-    assert f"has esp32 {MAC}, flash ef 4018" in found["right"].sentence
-    assert not found["twice"].ok
-    assert f"has esp32 {MAC}, and so has board right." in found["twice"].sentence
-    assert not found["swapped"].ok
-    assert "another board answers" in found["swapped"].sentence
-    assert not found["gone"].ok
-    assert "its port could not be opened" in found["gone"].sentence
+    for name, ok, part in (
+        ("right", True, f"has esp32 {MAC}, flash ef 4018"),
+        ("twice", False, f"{MAC}, and so has board right."),
+        ("swapped", False, "another board answers"),
+        ("gone", False, "could not be opened"),
+    ):
+        assert (found[name].ok, part in found[name].sentence) == (ok, True), found[name]
     path.write_text(f"{head}  - {{id: nameless, kind: physical, target: esp32, serial: '{process.url()}'}}\n")
     found = {one.subject: one for one in check_rack(load_rack(path), tmp_path / "locks", served={})}
-    assert f"name it in the rack file: mac: {MAC}" in found["nameless"].sentence
+    assert f"mac: {MAC}" in found["nameless"].sentence

@@ -74,9 +74,8 @@ def test_two_users_share_the_boards_of_a_host(root: Path) -> None:
         assert stat.S_IMODE((root / "shared").stat().st_mode) == 0o1777
         with held_by(root, SOMEBODY_ELSE, "second") as second:
             _, said = second.communicate(timeout=30)
-            assert "board a of rack shared is held by" in said
-            assert f"pid {first.pid}" in said
-            assert "run first" in said
+            for part in ("board a of rack shared", f"pid {first.pid}", "run first"):
+                assert part in said
     with held_by(root, SOMEBODY_ELSE, "second") as second:
         assert first_line(second) == "held\n"
         holder = read_holder(root / "shared", "a")
@@ -145,7 +144,7 @@ def test_every_command_shows_an_unknown_holder(lab: Lab, capsys: pytest.CaptureF
 
     with locked(lab.out / "lock" / "lab", "b1", ""):
         status = said("rack", "status").splitlines()
-        assert status[0] == "rack lab (virtual): 2 boards, 1 free and sound"
+        assert "2 boards, 1 free " in status[0]
         assert status[2].split() == ["b1", "esp32", "ok", "unknown"]
         assert status[3].split() == ["b2", "esp32", "ok", "free"]
         assert "b1: in use by unknown" in said("rack", "check")
