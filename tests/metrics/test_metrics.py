@@ -103,12 +103,6 @@ def test_a_void_row_is_in_no_figure_and_is_counted(name: str) -> None:
         assert len(row_values(void, spoilt)) == 40
 
 
-def test_without_a_void_value_such_a_row_was_not_done() -> None:
-    """The same rows under a file that knows no void outcome are failures, slower than everything seen."""
-    found = estimate("publish_latency_p95_us", void_record(100, 60))
-    assert (found.samples, found.failed, found.at_least) == (100, 60, True)
-
-
 def test_p99_9_says_how_many_samples_would_bound_it() -> None:
     """At 1 % of error a bound from above takes 4,603 independent samples; with them there is one."""
     tail = replace(metric("publish_latency_p99_us"), statistic="p99.9")
@@ -122,23 +116,25 @@ def test_p99_9_says_how_many_samples_would_bound_it() -> None:
     assert math.isfinite(found.high)
 
 
-def test_a_failed_row_is_slower_than_everything_seen() -> None:
-    """With 4 of 100 failed p95 is still a number; with 6 of 100 it reads "at least the timeout"."""
-    few = estimate("publish_latency_p95_us", publish_record(overrides={"count": 100}, failed=4))
-    assert not few.at_least
-    assert few.value < 20_000
-    many = estimate("publish_latency_p95_us", publish_record(overrides={"count": 100}, failed=6))
-    assert many.at_least
-    assert many.value == 5_000_000
-    assert many.failed == 6
-
-
-def test_tail5_with_a_failed_row_is_a_lower_bound() -> None:
-    """One failure among the slowest five enters at the timeout, and the value says "at least"."""
-    found = estimate("publish_latency_tail5_us", publish_record(overrides={"count": 100}, failed=1))
-    assert found.at_least
-    assert found.value > 1_000_000
-    assert found.high == float("inf")
+@pytest.mark.parametrize(
+    ("name", "record", "failed", "at_least", "low", "high"),
+    [
+        ("publish_latency_p95_us", publish_record(rows=100, failed=4), 4, False, 0, 20_000),
+        ("publish_latency_p95_us", publish_record(rows=100, failed=6), 6, True, 5_000_000, 5_000_000),
+        ("publish_latency_tail5_us", publish_record(rows=100, failed=1), 1, True, 1_000_000, 5_000_000),
+        ("publish_latency_p95_us", void_record(100, 60), 60, True, 5_000_000, 5_000_000),
+    ],
+    ids=["few", "many", "in a tail", "void, which the file does not know"],
+)
+def test_a_failed_row_is_slower_than_everything_seen(
+    name: str, record: RunRecord, failed: int, at_least: bool, low: float, high: float
+) -> None:
+    """With 4 of 100 failed p95 is still a number; with 6 of 100 it reads "at least the timeout", which tail5
+    does from one on. A bound from above it has none then."""
+    found = estimate(name, record)
+    assert (found.samples, found.failed, found.at_least) == (100, failed, at_least)
+    assert low <= found.value <= high
+    assert not at_least or found.high == math.inf
 
 
 def test_the_ratio_is_the_share_of_rows_that_failed() -> None:
@@ -167,17 +163,13 @@ def test_where_higher_is_better_a_failed_row_is_nothing_got_through() -> None:
     assert min(values[2:]) > 0.0
 
 
-def test_boots_are_taken_together() -> None:
-    """Two boots of 100 rows are 200 samples."""
-    boots = [publish_record(overrides={"count": 100}, boot_index=boot) for boot in range(2)]
-    assert estimate("publish_latency_p95_us", *boots).samples == 200
-
-
 def test_no_episode_reaches_from_one_boot_into_the_next() -> None:
-    """Eight slow boots of one episode each are eight episodes, which prove what one of them does not."""
+    """Eight slow boots of one episode each are eight episodes, which prove what one of them does not; their
+    rows are taken together."""
     slow = [publish_record(rows=10, latency_ms=30.0, boot_index=boot) for boot in range(8)]
     assert estimate("publish_latency_p95_us", slow[0]).low == -math.inf
-    assert estimate("publish_latency_p95_us", *slow).low > 25_000
+    together = estimate("publish_latency_p95_us", *slow)
+    assert (together.samples, together.low > 25_000) == (80, True)
 
 
 def test_rows_that_do_not_say_when_they_were_done_count_one_by_one() -> None:

