@@ -19,6 +19,10 @@ from urllib.parse import parse_qs, urlsplit
 from tests.virtual.virtual_board_rig import REPOSITORY, BoardProcess
 
 
+def no_virtual_board(board_id: str) -> Any:
+    raise AssertionError(f"{board_id} has a switch of its own")
+
+
 @dataclass
 class Plug:
     """A smart plug of one kind; ``on_switch`` is what its relay drives. A ``stuck`` relay does not move."""

@@ -10,9 +10,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from hil.base.errors import ConfigError, RigError
-from hil.boards.http_plug import HttpPlug
 from hil.boards.places.exporter import exporter_config
-from hil.boards.power.shelly import Shelly
 from hil.boards.power.tasmota import Tasmota
 from hil.boards.rack import Rack, load_rack
 from hil.boards.rack.check import check_rack
@@ -138,21 +136,6 @@ def test_an_address_that_is_not_the_interfaces_is_told(tmp_path: Path, address: 
     found = {one.subject: one for one in check_rack(rack, tmp_path / "locks", served={})}["interface lo"]
     assert not found.ok
     assert words in found.sentence
-
-
-@pytest.mark.parametrize(("kind", "driver", "relay"), [("tasmota", Tasmota, 1), ("shelly1", Shelly, 0)])
-def test_a_plug_that_refuses_a_password_is_not_told_to_be_given_one(
-    kind: str, driver: type[HttpPlug], relay: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Tasmota says the same of a wrong password and of none; which it was this end knows."""
-    with served(Plug(kind, bool, password="secret-pw")) as plug:
-        monkeypatch.setenv("PW", "wrong")
-        for variable, words in (
-            ("", "it wants a password"),
-            ("PW", "it refuses the password of password_env"),
-        ):
-            with pytest.raises(RigError, match=words):
-                driver(plug.url, relay, variable).switch(on=True)
 
 
 def test_a_plug_with_words_of_its_own_is_told_so() -> None:

@@ -21,7 +21,8 @@ from hil.boards.drivers import types_of
 from hil.boards.power import PowerDriver
 from hil.boards.rack import Board, load_rack
 from hil.boards.supply import switch_power
-from tests.boards.test_power_switches import no_virtual_board, rack_with
+from tests.boards.switch_rig import no_virtual_board
+from tests.boards.test_power_switches import rack_with
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/operate/own-driver.md"
 

@@ -26,7 +26,7 @@ from hil.boards.rack.check import check_rack
 from hil.boards.supply import switch_power
 from hil.boards.supply_proof import prove_power
 from hil.virtual.board.client import BoardControl
-from tests.boards.switch_rig import Plug, install_uhubctl, served
+from tests.boards.switch_rig import Plug, install_uhubctl, no_virtual_board, served
 from tests.in_process import hil
 from tests.lab import Lab
 from tests.virtual.virtual_board_rig import MAC, REPOSITORY, BoardProcess, is_alive, wait_until
@@ -37,10 +37,6 @@ def board(process: BoardProcess) -> Iterator[Board]:
     yield Board("b1", "virtual", "esp32", process.url(), Power("none"), mac=MAC, where="rack.yaml:7")
     process.control.clear()
     process.control.power("on")
-
-
-def no_virtual_board(board_id: str) -> Any:
-    raise AssertionError(f"{board_id} has a switch of its own")
 
 
 def mode(process: BoardProcess) -> str:
@@ -63,16 +59,12 @@ def behind(plug: Plug, *, relay: int | None = None, password_env: str = "") -> B
 
 @pytest.mark.parametrize("kind", ["tasmota", "shelly1", "shelly2"])
 def test_a_plug_switches_a_board(supply: list[bool], kind: str) -> None:
-    """Off, on and a cycle arrive at the board."""
+    """Off, on and a cycle arrive at the board. Where the plug takes the command and its relay stays, that is
+    the rig's fault, with the plug's address."""
     with served(Plug(kind, supply.append)) as plug:
         for action in ("off", "on", "cycle"):
             switch_power(behind(plug), action, virtual=no_virtual_board)
     assert supply == [False, True, False, True]
-
-
-@pytest.mark.parametrize("kind", ["tasmota", "shelly1", "shelly2"])
-def test_a_plug_whose_relay_sticks_is_named(supply: list[bool], kind: str) -> None:
-    """It takes the command and its relay stays: the rig's fault, with the plug's address."""
     with (
         served(Plug(kind, supply.append, stuck=True)) as plug,
         pytest.raises(RigError, match=rf"{plug.url} failed: .*reports that it is still on"),
@@ -82,12 +74,16 @@ def test_a_plug_whose_relay_sticks_is_named(supply: list[bool], kind: str) -> No
 
 @pytest.mark.parametrize("kind", ["tasmota", "shelly1"])
 def test_a_plug_with_a_password(supply: list[bool], kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It comes from the environment; without it the plug's refusal says which key names it."""
+    """It comes from the environment; without it the plug's refusal says which key names it, and of a wrong
+    one that it is refused: Tasmota says the same of both, which it was this end knows."""
     with served(Plug(kind, supply.append, password="secret-pw")) as plug:
         with pytest.raises(RigError, match=r"wants a password \(password_env\)"):
             switch_power(behind(plug), "off", virtual=no_virtual_board)
         known = behind(plug, password_env="PLUG_PASSWORD")
         with pytest.raises(ConfigError, match=r"rack.yaml:7: .*environment variable PLUG_PASSWORD"):
+            switch_power(known, "off", virtual=no_virtual_board)
+        monkeypatch.setenv("PLUG_PASSWORD", "wrong")
+        with pytest.raises(RigError, match="refuses the password of password_env"):
             switch_power(known, "off", virtual=no_virtual_board)
         assert supply == []
         monkeypatch.setenv("PLUG_PASSWORD", "secret-pw")

@@ -33,6 +33,7 @@ boards:
     serial: fastrfc2217://127.0.0.1:47002
     mac: 02:00:00:00:00:02
 """
+SWITCH = "{type: virtual}"  # board a's
 
 
 def write(folder: Path, text: str) -> Path:
@@ -58,20 +59,16 @@ def test_the_lab_example_loads() -> None:
     assert rack.board("esp32s3-1").target == "esp32s3"
 
 
-def test_the_example_pushes_metrics_where_that_is_wanted(tmp_path: Path) -> None:
-    """No Pushgateway unless one is named; the commented lines of the example are what to write."""
+def test_the_example_pushes_and_captures_where_that_is_wanted(tmp_path: Path) -> None:
+    """No Pushgateway and no capture at the access point unless one is named; the commented lines of the
+    example are what to write."""
     text = (RACKS / "lab-example.yaml").read_text(encoding="utf-8")
-    assert load_rack(write(tmp_path, text)).pushgateway == ""
-    wanted = text.replace("# metrics:", "metrics:").replace("#   pushgateway:", "  pushgateway:")
-    assert load_rack(write(tmp_path, wanted)).pushgateway == "http://192.168.77.1:9091"
-
-
-def test_the_example_captures_at_the_access_point_where_that_is_wanted(tmp_path: Path) -> None:
-    """None unless an interface is named; the commented lines of the example are what to write."""
-    text = (RACKS / "lab-example.yaml").read_text(encoding="utf-8")
-    assert load_rack(write(tmp_path, text)).capture.access_point == ""
-    wanted = text.replace("# capture:", "capture:").replace("#   access_point:", "  access_point:")
-    assert load_rack(write(tmp_path, wanted)).capture.access_point == "wlan0"
+    rack = load_rack(write(tmp_path, text))
+    assert (rack.pushgateway, rack.capture.access_point) == ("", "")
+    commented = r"^# (?=(?:metrics|  pushgateway|capture|  access_point):)"
+    wanted = re.sub(commented, "", text, flags=re.MULTILINE)
+    rack = load_rack(write(tmp_path, wanted))
+    assert (rack.pushgateway, rack.capture.access_point) == ("http://192.168.77.1:9091", "wlan0")
     for wrong, nearest in (
         ("acces_point", "'access_point'"),
         ("access_point: []\n  x", "expected a single value"),
@@ -114,48 +111,18 @@ def test_only_a_virtual_board_may_be_without_a_serial_port(tmp_path: Path) -> No
         ("seed: 7", f"ssid: {'x' * 33}", 4, ["33 bytes"]),
         ("seed: 7", "password: secret-42", 4, ["needs a name"]),
         ("seed: 7", "ssid: x, password: short", 4, ["5 characters", "8 to 63"]),
-        (
-            "fastrfc2217://127.0.0.1:47001",
-            "/dev/ttyUSB0",
-            9,
-            ["/dev/ttyUSB0", "fastrfc2217://127.0.0.1:PORT", "delete the line"],
-        ),
+        ("fastrfc2217://127.0.0.1:47001", "/dev/ttyUSB0", 9, ["/dev/ttyUSB0", "127.0.0.1:PORT", "delete"]),
         ("02:00:00:00:00:01", "02:00:00", 11, ["six hexadecimal pairs"]),
-        ("power: {type: virtual}", "power: {type: command, command: uhubctl -a on}", 10, ["{action}"]),
-        (
-            "power: {type: virtual}",
-            """power: {type: command, command: 'uhubctl "-a {action}'}""",
-            10,
-            ["cannot be split into words", "No closing quotation", "uhubctl"],
-        ),
-        (
-            "power: {type: virtual}",
-            'power: {type: command, command: "x {action}", timeout: 20 kg}',
-            10,
-            ["kg"],
-        ),
-        (
-            "power: {type: virtual}",
-            'power: {type: command, command: "x {action}", timeout: 20}',
-            10,
-            ["unit"],
-        ),
+        (SWITCH, "{type: command, command: uhubctl -a on}", 10, ["{action}"]),
+        (SWITCH, """{type: command, command: 'hub "-a {action}'}""", 10, ["No closing quotation", "hub"]),
+        (SWITCH, '{type: command, command: "x {action}", timeout: 20 kg}', 10, ["kg"]),
+        (SWITCH, '{type: command, command: "x {action}", timeout: 20}', 10, ["unit"]),
         ("name: r", "name: pytest", 2, ["`hil import`", "another name"]),
         ("name: r", "name: imported", 2, ["`hil import`", "another name"]),
         ("boards:", "capture: {access_point: air0}\nboards:", 5, ["virtual rack", "by itself"]),
         ("boards:", "metrics: {pushgatewy: 'http://x:1'}\nboards:", 5, ["'pushgatewy'", "'pushgateway'"]),
-        (
-            "boards:",
-            "metrics: {pushgateway: lab:9091}\nboards:",
-            5,
-            ["'lab:9091'", "http://lab.example:9091"],
-        ),
-        (
-            "boards:",
-            "metrics: {pushgateway: 'http://me:word@lab'}\nboards:",
-            5,
-            ["'http://***@lab'", "HIL_PUSHGATEWAY_PASSWORD"],
-        ),
+        ("boards:", "metrics: {pushgateway: l:9091}\nboards:", 5, ["'l:9091'", "http://lab.example:9091"]),
+        ("boards:", "metrics: {pushgateway: 'http://me:word@lab'}\nboards:", 5, ["'http://***@lab'", "WORD"]),
     ],
 )
 def test_a_mistake_is_named_with_file_and_line(

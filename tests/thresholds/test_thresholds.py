@@ -153,8 +153,8 @@ def test_a_case_is_checked_against_the_domains(tmp_path: Path) -> None:
 
 
 def test_the_most_specific_limit_wins(tmp_path: Path) -> None:
-    """TLS has its own limit; the unit of the key becomes the metric's; other kinds have none. A suppression is
-    its board's alone."""
+    """TLS has its own limit; the unit of the key becomes the metric's; other kinds have none. A suppression
+    is its board's alone."""
     read = load(tmp_path)
     general = most_specific(read.limits, facts())
     special = most_specific(read.limits, facts(transport="tls"))
