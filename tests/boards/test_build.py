@@ -41,12 +41,7 @@ run_step(("ninja", "-C", str(folder)), log=folder / "log")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "handler"),
-    [
-        (signal.SIGKILL, "none"),
-        (signal.SIGTERM, "none"),
-        (signal.SIGTERM, "own"),
-        (signal.SIGINT, "none"),
-    ],
+    [(signal.SIGKILL, "none"), (signal.SIGTERM, "none"), (signal.SIGTERM, "own"), (signal.SIGINT, "none")],
 )
 def test_no_compiler_outlives_its_build(tmp_path: Path, number: signal.Signals, handler: str) -> None:
     """After Ctrl-C, SIGTERM and kill -9 of the process that builds, ninja and its jobs end too."""

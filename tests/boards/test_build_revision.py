@@ -15,13 +15,7 @@ from hil.boards.firmware.app_image import read_image, unpack_app_description
 from hil.boards.firmware.build_folder import Image, flash_files
 from hil.boards.firmware.bundle import Digests, read_digests, write_bundle
 from hil.boards.firmware.failure import read_failure
-from hil.boards.firmware.revision import (
-    SourceState,
-    check_sources,
-    find_revision,
-    source_state,
-    sources_at,
-)
+from hil.boards.firmware.revision import SourceState, check_sources, find_revision, source_state, sources_at
 from hil.boards.firmware.selection import compare_bundles
 from hil.model import Ruler
 from tests.boards.revision_rig import build_there, commit_all, copy_checkout, git

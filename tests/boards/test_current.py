@@ -285,10 +285,7 @@ def test_a_rack_check_looks_at_each_meter(tmp_path: Path) -> None:
 def test_another_device_is_no_ppk2(monkeypatch: pytest.MonkeyPatch) -> None:
     """A port that answers something else, or nothing, is named once its time is up."""
     monkeypatch.setattr("hil.boards.current.ppk2._META_DEADLINE_S", 0.3)
-    with (
-        Ppk2StandIn(wave, mute=True) as device,
-        pytest.raises(RigError, match="sent no calibration"),
-    ):
+    with Ppk2StandIn(wave, mute=True) as device, pytest.raises(RigError, match="sent no calibration"):
         ppk2(device.path).open()
 
 

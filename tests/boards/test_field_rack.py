@@ -140,8 +140,5 @@ def test_an_address_that_is_not_the_interfaces_is_told(tmp_path: Path, address: 
 
 def test_a_plug_with_words_of_its_own_is_told_so() -> None:
     """StateText is Tasmota's setting, which home automation changes: no relay is missing."""
-    with (
-        served(Plug("tasmota", bool, words=("0", "1"))) as plug,
-        pytest.raises(RigError, match="StateText1"),
-    ):
+    with served(Plug("tasmota", bool, words=("0", "1"))) as plug, pytest.raises(RigError, match="StateText1"):
         Tasmota(plug.url, 1).switch(on=True)

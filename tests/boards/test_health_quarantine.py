@@ -15,15 +15,7 @@ import pytest
 from hil.base.errors import ConfigError, RigError
 from hil.boards import lease
 from hil.boards.lease import kept_dir
-from hil.boards.quarantine import (
-    QUARANTINE_FILE,
-    Watch,
-    folder_of,
-    put,
-    read_quarantine,
-    reason,
-    release,
-)
+from hil.boards.quarantine import QUARANTINE_FILE, Watch, folder_of, put, read_quarantine, reason, release
 from hil.boards.rack import load_rack
 from hil.gate import judge
 from hil.model import Entry, NotRun, Quarantine

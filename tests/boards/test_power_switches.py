@@ -302,10 +302,7 @@ def rack_with(tmp_path: Path, power: str) -> Path:
 @pytest.mark.parametrize(
     ("text", "power"),
     [
-        (
-            "{type: uhubctl, location: 1-1.2, port: 3}",
-            Power("uhubctl", Uhubctl("1-1.2", 3), 2.0),
-        ),
+        ("{type: uhubctl, location: 1-1.2, port: 3}", Power("uhubctl", Uhubctl("1-1.2", 3), 2.0)),
         (
             '{type: tasmota, url: "http://plug:8080/", off_time: 500 ms, timeout: 3 s}',
             Power("tasmota", Tasmota("http://plug:8080", 1, timeout_s=3.0), 0.5),

@@ -38,10 +38,7 @@ def crossing_probability(
 
 @pytest.mark.parametrize(
     ("fractions", "published"),
-    [
-        (FIFTHS, (4.877, 3.357, 2.680, 2.290, 2.031)),
-        ((1 / 3, 2 / 3, 1.0), (3.7103, 2.5114, 1.9930)),
-    ],
+    [(FIFTHS, (4.877, 3.357, 2.680, 2.290, 2.031)), ((1 / 3, 2 / 3, 1.0), (3.7103, 2.5114, 1.9930))],
 )
 def test_published_boundaries(fractions: tuple[float, ...], published: tuple[float, ...]) -> None:
     """Equal looks at a one-sided 2.5 %: values from the literature."""

@@ -54,12 +54,7 @@ def judged(entries: list[Entry]) -> ComparedSeries:
             {"load_1min": 1.0, "cpu_count": 2},
             "host load of 4 a CPU (else 0.5)",
         ),
-        (
-            "air",
-            {"uplink_lateness_p99_us": 4000},
-            {"uplink_lateness_p99_us": 100},
-            "virtual air of 4e+03 µs",
-        ),
+        ("air", {"uplink_lateness_p99_us": 4000}, {"uplink_lateness_p99_us": 100}, "virtual air of 4e+03 µs"),
     ],
 )
 def test_what_differs_between_the_roles_is_blamed_on_the_surroundings(
