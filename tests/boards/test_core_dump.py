@@ -51,22 +51,17 @@ def test_a_dump_on_the_console_is_decoded_beside_the_panic(tmp_path: Path, tools
     assert "f0VMRg" not in panic
 
 
-def test_without_gdb_the_dump_is_kept(tmp_path: Path, tools: Path) -> None:
-    """The way out names the file and how to get a gdb."""
-    assert not list(tools.iterdir())
-    folder = build(tmp_path / "build")
-    decoded = decode_core_dump(dump_of(folder), folder, tmp_path / "e1.log")
-    assert not decoded.where
-    assert "riscv32-esp-elf-gdb" in decoded.next_step
-    assert (tmp_path / "e1.coredump-1.bin").read_bytes() == dump_of(folder)
-
-
 def test_what_cannot_be_decoded_says_why(tmp_path: Path, tools: Path) -> None:
-    """Another build's dump, one that came damaged, one that was cut off, and one whose ELF file is gone."""
-    put_gdb(tools)
+    """Where there is no gdb the dump is kept, and how to get one is said. Another build's dump, one that came
+    damaged, one that was cut off, and one whose ELF file is gone."""
+    assert not list(tools.iterdir())
     folder = build(tmp_path / "build")
     dump = dump_of(folder)
     log = tmp_path / "e1.log"
+    without = decode_core_dump(dump, folder, log)
+    assert (without.where, "riscv32-esp-elf-gdb" in without.next_step) == ("", True)
+    assert (tmp_path / "e1.coredump-1.bin").read_bytes() == dump
+    put_gdb(tools)
     assert "1000 of 1996 bytes came" in decode_core_dump(dump[:1000], folder, log).next_step
     damaged = decode_core_dump(dump[:900] + b"\0\1\2\3" + dump[904:], folder, log)
     assert "Invalid core dump CRC" in damaged.next_step
@@ -77,7 +72,7 @@ def test_what_cannot_be_decoded_says_why(tmp_path: Path, tools: Path) -> None:
     assert "Invalid application image" in other.next_step
     (folder / "app.elf").unlink()
     assert "app.elf is missing" in decode_core_dump(dump, folder, log).next_step
-    assert len(list(tmp_path.glob("e1.coredump-*.bin"))) == 4
+    assert len(list(tmp_path.glob("e1.coredump-*.bin"))) == 5
 
 
 def test_an_incident_holds_the_whole_dump(tmp_path: Path) -> None:

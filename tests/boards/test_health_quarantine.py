@@ -127,15 +127,12 @@ def test_a_run_is_not_undecided_for_a_board_in_quarantine() -> None:
     assert f"> {told}" in as_read(render_markdown(info, verdict, []))
 
 
-def test_a_board_that_was_asked_for_is_refused() -> None:
-    """Exit 3 with the command that releases it; other boards may be asked for."""
+def test_a_run_without_a_board_that_it_needs_is_refused() -> None:
+    """Exit 3 with the command that releases it: where the board was asked for, or none is left, each with its
+    reason. Other boards may be asked for, and one that is left is enough."""
     check_asked(RACK, ["v2"], {"v1": V1_OUT})
     with pytest.raises(RigError, match=r"board v1 of rack virtual is quarantined.*hil board release v1"):
         check_asked(RACK, ["v2", "v1"], {"v1": V1_OUT})
-
-
-def test_a_run_without_any_board_left_is_refused() -> None:
-    """Exit 3, each board with its reason; one that is left is enough."""
     names = ("v1", "v2", "v3", "v4")
     quarantined = {name: replace(KEPT_OUT, board=name) for name in names}
     check_present(RACK, plan_without(*names[1:]), quarantined)

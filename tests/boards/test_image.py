@@ -47,8 +47,10 @@ def contents(folder: Path) -> Mapping[str, bytes]:
 
 
 def test_build_directory_is_that_of_idf(elf: Path, csv: Path, tmp_path: Path) -> None:
-    """Every file that idf.py build leaves for flashing is there, and flasher_args.json names them."""
+    """Every file that idf.py build leaves for flashing is there, and flasher_args.json names them. Two builds
+    of one ELF do not differ in a byte."""
     folder = build(elf, csv, tmp_path / "build")
+    assert contents(folder) == contents(build(elf, csv, tmp_path / "again"))
     arguments = json.loads((folder / "flasher_args.json").read_text())
     assert arguments["flash_files"] == {
         "0x1000": "bootloader/bootloader.bin",
@@ -102,11 +104,6 @@ def test_build_directory_is_the_chips(
         assert text in image_info(app)
 
 
-def test_same_elf_same_bytes(elf: Path, csv: Path, tmp_path: Path) -> None:
-    """Two builds of one ELF do not differ in a byte."""
-    assert contents(build(elf, csv, tmp_path / "a")) == contents(build(elf, csv, tmp_path / "b"))
-
-
 def image_info(path: Path) -> str:
     status, said = run_esptool("image-info", str(path))
     assert status == 0, said
@@ -149,20 +146,17 @@ def test_too_large_an_elf_is_named(csv: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "build").exists()
 
 
-def test_missing_or_foreign_elf_is_named(csv: Path, tmp_path: Path) -> None:
-    """No file, and a file that is no ELF, are both said in a sentence with the path."""
+def test_missing_or_foreign_elf_is_named(elf: Path, csv: Path, tmp_path: Path) -> None:
+    """No file, and a file that is no ELF, are both said in a sentence with the path; a chip without a layout
+    is answered with those that have one."""
     with pytest.raises(
         ConfigError, match=r"none\.elf failed: No such file.*hil build --target virtual-esp32"
     ):
         build(tmp_path / "none.elf", csv, tmp_path / "build")
     with pytest.raises(ConfigError, match="is not an ELF file: it begins with b'# Na'"):
         build(csv, csv, tmp_path / "build")
-
-
-def test_unknown_chip_is_named(elf: Path, csv: Path, tmp_path: Path) -> None:
-    """A chip without a layout is answered with those that have one."""
     with pytest.raises(ConfigError, match="Images can be made for esp32"):
-        build_image_dir(elf, tmp_path, chip="esp99", version="1", partitions_csv=csv)
+        build(elf, csv, tmp_path / "build", "esp99")
 
 
 @pytest.mark.parametrize(
@@ -185,19 +179,15 @@ def test_damaged_image_is_found(
 
 
 def test_partition_table_survives(csv: Path) -> None:
-    """What the CSV says is what the bootloader reads back; an empty offset follows the entry before."""
+    """What the CSV says is what the bootloader reads back; an empty offset follows the entry before. One
+    changed bit breaks the table's MD5."""
     table = partition_table.read_csv(csv)
-    assert partition_table.from_binary(partition_table.to_binary(table)) == table
+    binary = partition_table.to_binary(table)
+    assert partition_table.from_binary(binary) == table
     assert table[4] == Partition("ota_1", 0x00, 0x11, 0x200000, 0x1F0000)
     assert partition_table.first_app(table) == table[3]
-
-
-def test_damaged_partition_table_is_found(csv: Path) -> None:
-    """One changed bit breaks the table's MD5."""
-    binary = bytearray(partition_table.to_binary(partition_table.read_csv(csv)))
-    binary[4] ^= 1
     with pytest.raises(TableError, match="Incorrect MD5 checksum"):
-        partition_table.from_binary(bytes(binary))
+        partition_table.from_binary(binary[:4] + bytes([binary[4] ^ 1]) + binary[5:])
 
 
 @pytest.mark.parametrize(
@@ -273,19 +263,14 @@ def test_field_nvs_is_found_where_the_build_puts_the_table(tmp_path: Path, csv: 
     assert found[2] == 0xA000
 
 
-def test_table_without_an_app_cannot_be_flashed(elf: Path, tmp_path: Path) -> None:
-    """A table that has no slot for an app is refused."""
-    csv = tmp_path / "partitions.csv"
-    csv.write_text("nvs, data, nvs, 0x9000, 0x3000\n")
-    with pytest.raises(ConfigError, match="has no app partition"):
-        build(elf, csv, tmp_path / "build")
-
-
-def test_empty_and_missing_csv_are_named(tmp_path: Path) -> None:
-    """A table without an entry, or no file at all, is refused with the path."""
+def test_a_table_that_holds_too_little_is_named(elf: Path, tmp_path: Path) -> None:
+    """No file at all, a table without an entry, or without a slot for an app, is refused with the path."""
     csv = tmp_path / "partitions.csv"
     with pytest.raises(ConfigError, match=r"partitions\.csv failed: No such file"):
         partition_table.read_csv(csv)
     csv.write_text("# nothing\n")
     with pytest.raises(ConfigError, match="is empty"):
         partition_table.read_csv(csv)
+    csv.write_text("nvs, data, nvs, 0x9000, 0x3000\n")
+    with pytest.raises(ConfigError, match="has no app partition"):
+        build(elf, csv, tmp_path / "build")

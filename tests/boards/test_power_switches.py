@@ -127,35 +127,21 @@ def hub_for(folder: Path, process: BoardProcess, board: Board, monkeypatch: Any,
 def test_a_hubs_port_switches_a_board(
     process: BoardProcess, board: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both halves of a USB 3 hub have to say what was asked for; a cycle is off, a while, and on."""
+    """Both halves of a USB 3 hub have to say what was asked for; a cycle is off, a while, and on. Of a hub
+    that is not there uhubctl's own words are told; of one that does not switch its state tells, whatever its
+    exit status, and what is plugged in has words of its own."""
     hub = hub_for(tmp_path, process, board, monkeypatch)
     switch_power(hub, "off", virtual=no_virtual_board)
     assert mode(process) == "off"
     switch_power(hub, "cycle", virtual=no_virtual_board)
     assert mode(process) != "off"
-
-
-@pytest.mark.slow
-def test_a_hub_that_does_not_switch_is_named(
-    process: BoardProcess, board: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its state afterwards tells, whatever its exit status; what is plugged in has words of its own."""
-    hub = hub_for(tmp_path, process, board, monkeypatch, lies="yes")
-    with pytest.raises(
-        RigError, match=r"port 2 of hub 1-1\.2 says power enable connect; port 2 of hub 2-1\.2 says off"
-    ):
-        switch_power(hub, "off", virtual=no_virtual_board)
-
-
-@pytest.mark.slow
-def test_a_hub_that_is_not_there(
-    process: BoardProcess, board: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """uhubctl's own words say where it looked."""
-    hub = hub_for(tmp_path, process, board, monkeypatch)
     elsewhere = replace(hub, power=Power("uhubctl", Uhubctl("3-4", 2)))
     with pytest.raises(RigError, match="ended with status 1"):
         switch_power(elsewhere, "off", virtual=no_virtual_board)
+    lying = hub_for(tmp_path, process, board, monkeypatch, lies="yes")
+    states = r"port 2 of hub 1-1\.2 says power enable connect; port 2 of hub 2-1\.2 says off"
+    with pytest.raises(RigError, match=states):
+        switch_power(lying, "off", virtual=no_virtual_board)
 
 
 @pytest.mark.slow

@@ -226,29 +226,20 @@ def loaded(folder: Path, text: str) -> Any:
     return load_rack(path)
 
 
-def test_a_rack_file_names_boards_by_usb(tmp_path: Path) -> None:
-    """Place, serial number or both, in place of a device file."""
-    rack = loaded(tmp_path, RACK)
-    assert [board.serial for board in rack.boards] == [
-        "usb://1-1.2?serial=0001",
-        "usb://?serial=7C%3ADF%3AA1%3A00%3A00%3A01&interface=0",
-    ]
-    assert from_url(rack.boards[1].serial) == UsbPort(serial="7C:DF:A1:00:00:01", interface=0)
-
-
 def test_udev_and_labgrid_find_the_same_port(tmp_path: Path) -> None:
-    """By the words that udev has for them; neither place nor number of this host is told to who leases it."""
+    """A rack file names place, serial number or both, in place of a device file; the two find it by the words
+    that udev has for them. Neither place nor number of this host is told to who leases it."""
     rack = loaded(tmp_path, RACK)
+    assert from_url(rack.boards[0].serial) == UsbPort("1-1.2", serial="0001")
+    assert from_url(rack.boards[1].serial) == UsbPort(serial="7C:DF:A1:00:00:01", interface=0)
     rules = "\n".join(udev_rules("desk", list(rack.boards)))
     assert 'SUBSYSTEM=="tty", KERNELS=="1-1.2", ATTRS{serial}=="0001", SYMLINK+="hil/a"' in rules
     number = 'ENV{ID_USB_INTERFACE_NUM}=="00"'
     assert f'SUBSYSTEM=="tty", ATTRS{{serial}}=="7C:DF:A1:00:00:01", {number}, SYMLINK+="hil/b"' in rules
     groups = YAML(typ="safe").load(exporter_config(rack, {}))
     assert groups["a"]["USBSerialPort"]["match"] == {"@sys_name": "1-1.2", "@serial": "0001"}
-    assert groups["b"]["USBSerialPort"]["match"] == {
-        "@serial": "7C:DF:A1:00:00:01",
-        "ID_USB_INTERFACE_NUM": "00",
-    }
+    by_number = {"@serial": "7C:DF:A1:00:00:01", "ID_USB_INTERFACE_NUM": "00"}
+    assert groups["b"]["USBSerialPort"]["match"] == by_number
     assert not json.loads(groups["a"]["HilBoard"]["entry"]).keys() & {"usb", "power"}
 
 
@@ -317,14 +308,8 @@ class Bridge:
 @pytest.mark.slow
 def test_esptool_finds_the_board_wherever_it_is_plugged_now(tree: UsbTree, tmp_path: Path) -> None:
     """The real esptool talks to a virtual board through the terminal that its serial number leads to."""
-    board = Board(
-        "a",
-        "physical",
-        "esp32",
-        UsbPort(serial="0001", root=tree.root).url,
-        Power("none"),
-        where="rack.yaml:6",
-    )
+    url = UsbPort(serial="0001", root=tree.root).url
+    board = Board("a", "physical", "esp32", url, Power("none"), where="rack.yaml:6")
     with BoardProcess(tmp_path / "b") as process:
         for place, name in (("1-1.2", "ttyUSB0"), ("1-4", "ttyUSB5")):
             tree.plug(place, BRIDGE, serial="0001", ports={0: name})

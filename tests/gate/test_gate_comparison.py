@@ -246,20 +246,30 @@ def test_another_ruler_is_undecided() -> None:
     assert "another ruler" in compared(found).reason
 
 
-def test_boots_after_a_decision_do_not_take_it_back() -> None:
-    """A boot without real-time priority, measured for another metric later on, makes no regression advice."""
-    entries = run(entry=comparison(), effect=0.3)
-    (before,) = verdict(entries).compared
-    assert (before.outcome, before.blocking) == ("regressed", True)
+@pytest.mark.parametrize(
+    ("effect", "outcome", "early", "late"),
+    [
+        (0.3, "regressed", {"sched": "fifo"}, {"sched": "other"}),
+        (0.0, "pass", {"channel": 6}, {"channel": 11}),
+    ],
+)
+def test_boots_after_a_decision_do_not_take_it_back(
+    effect: float, outcome: str, early: dict[str, Any], late: dict[str, Any]
+) -> None:
+    """A board that roams, or a boot without real-time priority, measured for another metric later on, leaves
+    what was decided before as it was."""
 
-    def unprivileged(one: RunRecord) -> RunRecord:
-        is_late = one.boot_index >= sum(LOOKS[before.look - 1])
-        return replace(one, environment={**one.environment, "device": {"sched": "other"}}) if is_late else one
+    def on_device(one: RunRecord) -> RunRecord:
+        return replace(
+            one, environment={**one.environment, "device": late if one.boot_index >= 16 else early}
+        )
 
-    late = rig.edited(entries, unprivileged)
-    assert late != entries
-    found = verdict(late)
-    assert (found.exit_code, found.compared) == (1, (before,))
+    entries = rig.edited(run(entry=comparison(looks=((8, 8), (12, 12))), effect=effect), on_device)
+    before = verdict(rig.without(entries, lambda one: one.boot_index >= 16))
+    (decided,) = before.compared
+    assert (decided.outcome, decided.blocking, decided.look) == (outcome, True, 1)
+    found = verdict(entries)
+    assert (found.exit_code, found.compared) == (before.exit_code, (decided,))
 
 
 def test_a_base_without_the_case_is_no_baseline() -> None:

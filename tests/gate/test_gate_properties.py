@@ -236,18 +236,10 @@ def test_any_damage_to_an_entry_is_an_error_that_names_it(value: object, key: st
     assert entry_from_json(json.loads(json.dumps(entry.to_json()))) == entry
 
 
-def test_an_unknown_schema_is_refused_with_both_versions() -> None:
-    """A journal of a later version is not half understood."""
-    with pytest.raises(ValueError, match="its schema is 2, this program reads 1"):
-        entry_from_json({**ENTRY.to_json(), "schema": 2})
-
-
 def test_an_integer_that_no_board_sends_is_refused() -> None:
     """Whatever computes with it may overflow."""
     huge = {**PLAIN[0].to_json(), "columns": {"planned_us": [2**53 + 1]}, "warmup_rows": 0}
-    with pytest.raises(
-        ValueError, match=r"columns\.planned_us\[0\] is 9007199254740993; expected an integer <="
-    ):
+    with pytest.raises(ValueError, match=r"columns\.planned_us\[0\] is 9007199254740993; .* integer <="):
         entry_from_json(huge)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import pytest
 
@@ -111,15 +110,3 @@ def test_a_board_without_one_side_is_left_out(role: str) -> None:
     item = judge(entries, {"publish": thresholds()}).compared[0]
     assert item.outcome == "regressed"
     assert f"virtual-2 left out: no boot of the {role} " in item.sentence
-
-
-def test_what_changes_after_a_decision_does_not_undo_it() -> None:
-    """A board that roams while other metrics are measured leaves what was decided before as it was."""
-    looks = ((8, 8), (12, 12))
-    first, second = rig.boots(looks)
-    roamed = [replace(record, environment={"device": {"channel": 11}}) for record in second]
-    before = [replace(record, environment={"device": {"channel": 6}}) for record in first]
-    own = {"publish": thresholds()}
-    found = judge([comparison(looks=looks), *before, *roamed], own).compared[0]
-    assert (found.outcome, found.look) == ("pass", 1)
-    assert found == judge([comparison(looks=looks), *before], own).compared[0]
