@@ -214,8 +214,8 @@ def test_field_what_esptool_says_has_its_meaning(
     tmp_path: Path, said: str, error: type[Exception], meaning: str
 ) -> None:
     """ESP-IDF v5.5 has esptool 4, a product's own command may end with more lines, and both say why. An
-    ESP32's own boot loader encrypts nothing, and no eFuse forbids it; a file that is not found says nothing of
-    the board; neither cable nor serial number mends what a port's user may not open."""
+    ESP32's own boot loader encrypts nothing, and no eFuse forbids it; a file that is not there says nothing
+    of the board; neither cable nor serial number mends what a port's user may not open."""
     fault = fault_in("flashing", said, tmp_path, Write(tmp_path, ()))
     assert isinstance(fault, error)
     assert meaning in str(fault)

@@ -19,6 +19,7 @@ from hil.model import Entry, Fault, NotRun, RunRecord, SeriesVerdict, Verdict
 from hil.thresholds import among_legs
 from hil.thresholds.limits import Advice, Limit, Since, Suppression, Where
 from hil.thresholds.types import Policy, Thresholds
+from tests.gate.compare_records import figure
 from tests.judging import told
 from tests.make_records import (
     RUN_ID,
@@ -64,17 +65,14 @@ def test_a_broken_limit_blocks_and_says_by_how_much() -> None:
         "publish.yaml:",
     ):
         assert part in broken.sentence
-    assert broken.low is not None
-    assert broken.low > 25_000
+    assert figure(broken.low) > 25_000
 
 
 def test_a_value_beyond_the_limit_blocks_not_while_its_interval_is_not() -> None:
     """Blocking needs proof, and so does passing: the run is undecided, and a warning says by what."""
     found = verdict(publish_record(latency_ms=21.4, overrides={"count": 100}))
     near = series(found)
-    assert near.value is not None
-    assert near.low is not None
-    assert near.value > 25_000 > near.low
+    assert figure(near.value) > 25_000 > figure(near.low)
     assert (near.outcome, near.note, found.exit_code) == ("pass", "marginal", 4)
     assert found.outcome == "undecided"
     assert "25 ms" in near.sentence
@@ -97,29 +95,21 @@ def test_the_smallest_excess_that_would_have_been_seen_is_seen() -> None:
     """The same samples, stretched until they exceed the limit by that much and a bit, break it."""
     record = publish_record(latency_ms=10)
     kept = series(verdict(record))
-    assert kept.smallest_excess is not None
-    assert kept.value is not None
-    assert kept.limit is not None
-
-    def outcome_of(value: float) -> str:
-        factor = value / kept.value  # type: ignore[operator]
-        planned = record.columns["planned_us"]
-        late = [done - start for done, start in zip(record.columns["done_us"], planned, strict=True)]
-        done = tuple(start + round(late_us * factor) for start, late_us in zip(planned, late, strict=True))
-        return series(verdict(replace(record, columns={**record.columns, "done_us": done}))).outcome
-
-    assert outcome_of(kept.limit + kept.smallest_excess * 1.02) == "regressed"
-    assert outcome_of(kept.limit + kept.smallest_excess * 0.98) == "pass"
+    planned = record.columns["planned_us"]
+    for part, outcome in ((1.02, "regressed"), (0.98, "pass")):
+        factor = (figure(kept.limit) + figure(kept.smallest_excess) * part) / figure(kept.value)
+        pairs = zip(planned, record.columns["done_us"], strict=True)
+        done = tuple(start + round((end - start) * factor) for start, end in pairs)
+        found = verdict(replace(record, columns={**record.columns, "done_us": done}))
+        assert series(found).outcome == outcome
 
 
 def test_the_share_of_failures_that_would_have_been_seen_is_seen() -> None:
     """One failure fewer than the smallest excess names is not proof; that many are."""
     kept = series(verdict(publish_record()), "publish_failed_ratio")
-    assert kept.smallest_excess is not None
-    assert kept.limit is not None
-    failures = round((kept.limit + kept.smallest_excess) * 100)
-    assert series(verdict(publish_record(failed=failures)), "publish_failed_ratio").outcome == "regressed"
-    assert series(verdict(publish_record(failed=failures - 1)), "publish_failed_ratio").outcome == "pass"
+    failures = round((figure(kept.limit) + figure(kept.smallest_excess)) * 100)
+    for failed, outcome in ((failures, "regressed"), (failures - 1, "pass")):
+        assert series(verdict(publish_record(failed=failed)), "publish_failed_ratio").outcome == outcome
 
 
 WEAK = {"device": {"sched": "fifo", "rssi_dbm": -86}}
@@ -206,24 +196,23 @@ def test_what_is_exceeded_but_not_provably_is_told_beside_what_is_broken() -> No
     assert "2 of 3 limits exceeded" in verdict(marginal, fault(ExitCode.RIG)).sentence
 
 
-def test_a_mean_never_blocks() -> None:
-    """A mean moves with one stall, and its interval does not know: it is reported as advice."""
-    base = publish_thresholds()
-    p95 = base.metrics["publish_latency_p95_us"]
-    metric = replace(p95, statistic="mean")
-    found = verdict(publish_record(latency_ms=60), thresholds=replace(base, metrics={metric.name: metric}))
-    assert (series(found).outcome, found.exit_code) == ("regressed", 0)
-    assert series(found).reason.startswith("advice: mean ")
-
-
 def test_advice_is_judged_but_never_blocks() -> None:
-    """The enqueue case's latency is advice by the thresholds file; a person still reads it."""
+    """The enqueue case's latency is advice by the thresholds file; a person still reads it. So is a mean,
+    which moves with one stall, and its interval does not know."""
     overrides = {"api": "enqueue", "interval_us": 100_000, "count": 50}
-    found = verdict(publish_record(overrides=overrides, latency_ms=4000))
-    late = series(found)
-    assert (late.outcome, late.blocking, found.exit_code) == ("regressed", False, 0)
-    assert late.reason.startswith("advice: the outbox ")
-    assert late.sentence in told(found)
+    base = publish_thresholds()
+    mean = replace(base.metrics["publish_latency_p95_us"], statistic="mean")
+    for found, reason in (
+        (verdict(publish_record(overrides=overrides, latency_ms=4000)), "advice: the outbox "),
+        (
+            verdict(publish_record(latency_ms=60), thresholds=replace(base, metrics={mean.name: mean})),
+            "advice: mean ",
+        ),
+    ):
+        late = series(found)
+        assert (late.outcome, late.blocking, found.exit_code) == ("regressed", False, 0)
+        assert late.reason.startswith(reason)
+        assert late.sentence in told(found)
 
 
 def test_without_real_time_priority_times_are_advice() -> None:
@@ -413,12 +402,13 @@ def test_nothing_measured_is_never_a_pass(entries: tuple[Entry, ...]) -> None:
 
 
 def test_a_part_never_passes_for_the_whole() -> None:
-    """What was planned and has no record is in the verdict, its headline and its exit code."""
+    """What was planned and has no record is in the verdict, its headline and its exit code; once, where the
+    run wrote down why its board could not measure it."""
     record = publish_record()
     done, never = (record.board, record.case_id), ("virtual-2", record.case_id)
 
-    def judged(planned: dict[tuple[str, str], int]) -> Verdict:
-        return judge([record], {"publish": publish_thresholds()}, planned=planned)
+    def judged(planned: dict[tuple[str, str], int], *more: Entry) -> Verdict:
+        return judge([record, *more], {"publish": publish_thresholds()}, planned=planned)
 
     assert judged({done: 1}).exit_code == ExitCode.PASS
     found = judged({done: 1, never: 1})
@@ -429,15 +419,8 @@ def test_a_part_never_passes_for_the_whole() -> None:
     partly = judged({done: 3})
     assert partly.exit_code == ExitCode.UNDECIDED
     assert partly.not_run[0].reason.startswith("in 2 of 3 boots: ")
-
-
-def test_what_the_journal_gives_a_reason_for_is_not_missing_twice() -> None:
-    """A planned case that its board could not measure stands there once, as the run wrote it down."""
-    why = NotRun(RUN_ID, "virtual-2", "publish/x", "board virtual-2 failed before", "failed")
-    thresholds = {"publish": publish_thresholds()}
-    assert judge([publish_record(), why], thresholds, planned={("virtual-2", "publish/x"): 1}).not_run == (
-        why,
-    )
+    why = NotRun(RUN_ID, *never, "board virtual-2 failed before", "failed")
+    assert judged({never: 1}, why).not_run == (why,)
 
 
 def test_what_was_handed_over_is_missing_on_the_board_that_has_it() -> None:
@@ -486,23 +469,14 @@ def test_the_order_of_the_journal_does_not_change_a_byte() -> None:
 
 
 def test_alpha_is_shared_out_among_all_blocking_decisions() -> None:
-    """The more decisions, the more proof each needs: with four boards the interval is wider than alone."""
-    alone = series(verdict(publish_record()))
-    many = series(verdict(*(publish_record(board=f"virtual-{n}") for n in range(1, 5))))
-    assert alone.low is not None
-    assert many.low is not None
-    assert many.low < alone.low
-
-
-def test_legs_of_one_pull_request_share_alpha() -> None:
-    """Of four runs that judge one change each needs the proof of a family four times as large."""
+    """The more decisions, the more proof each needs: with four boards the interval is wider than alone, and
+    of four runs that judge one change each needs the proof of a family four times as large."""
     own = {"publish": publish_thresholds()}
-    alone, one_of_four = (judge([publish_record()], among_legs(own, legs)) for legs in (1, 4))
+    alone = figure(series(verdict(publish_record())).low)
+    assert figure(series(verdict(*(publish_record(board=f"virtual-{n}") for n in range(1, 5)))).low) < alone
     assert among_legs(own, 4)["publish"].policy.alpha * 4 == own["publish"].policy.alpha
-    low, lower = series(alone).low, series(one_of_four).low
-    assert low is not None
-    assert lower is not None
-    assert lower < low
+    one_of_four = series(judge([publish_record()], among_legs(own, 4)))
+    assert figure(one_of_four.low) < alone
 
 
 def test_clean_runs_at_the_limit_are_blocked_no_more_often_than_alpha() -> None:

@@ -75,11 +75,14 @@ def test_the_figures_stand_beside_the_latency_and_judge_nothing() -> None:
 
 
 def test_a_record_without_a_meter_has_no_such_series() -> None:
-    """Where nothing was measured there is no figure and no undecided series; a 0 is a figure."""
+    """Where nothing was measured there is no figure and no undecided series; a 0 is a figure. Of a meter that
+    was plugged in after the first boot the figure is of the other."""
     for record in (measured(None), FAILED):
         assert not {item.metric for item in judged(record).series} & set(METERED)
         assert boot_value(METERED[ENERGY], record) is None
     assert energy(judged(measured(0))).value == 0.0
+    later = energy(judged(measured(None), measured(6_000_000, 1)))
+    assert (later.value, later.boots, later.samples) == (6000.0, 1, 1)
 
 
 def test_why_the_figures_are_absent_is_said() -> None:
@@ -106,12 +109,6 @@ def test_a_limit_of_a_labs_own_blocks_where_every_boot_breaks_it(
     item = energy(judged(*records, thresholds=limited(6500)))
     assert (item.outcome, item.blocking) == (outcome, True)
     assert (item.low, item.high) == (min(energies_nj) / 1000, max(energies_nj) / 1000)
-
-
-def test_boots_without_a_meter_do_not_count_in_a_figure() -> None:
-    """The meter was plugged in after the first boot: the figure is of the other."""
-    item = energy(judged(measured(None), measured(6_000_000, 1)))
-    assert (item.value, item.boots, item.samples) == (6000.0, 1, 1)
 
 
 @pytest.mark.parametrize(
