@@ -193,34 +193,34 @@ def test_what_may_be_negative_may_have_a_limit_of_zero(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ("bench: echo", "bench: ecco", ":2: bench 'ecco' must be named as the file, 'echo'"),
-        ("schema: 1", "schema: 2", ":1: schema is 2; this version reads schema 1"),
+        ("bench: echo", "bench: ecco", ":2: bench 'ecco'|'echo'"),
+        ("schema: 1", "schema: 2", ":1: schema is 2|schema 1"),
         ("default: tcp", "default: udp", ":4: parameter 'transport' is 'udp'"),
-        ("default: 100,", "default: 5000,", ":6: parameter 'count' is 5000; expected an integer from 1 to 1"),
-        ("timeout: timeout_ms", "timeout: timout_ms", ":8: unknown parameter 'timout_ms'; did you mean"),
-        ("- {transport: tcp}", "- {transprt: tcp}", ":11: unknown parameter 'transprt'; did you mean 'tran"),
+        ("default: 100,", "default: 5000,", ":6: parameter 'count'|5000|1 to 1000"),
+        ("timeout: timeout_ms", "timeout: timout_ms", ":8: unknown parameter 'timout_ms'|'timeout_ms'"),
+        ("- {transport: tcp}", "- {transprt: tcp}", ":11: unknown parameter 'transprt'|'transport'"),
         ("- {transport: tcp}", "- {transport: udp}", ":11: parameter 'transport' is 'udp'"),
-        ("- {transport: tcp}", "- {count: true}", ":11: parameter 'count' is True; expected an integer"),
+        ("- {transport: tcp}", "- {count: true}", ":11: parameter 'count'|True|integer"),
         ("core: [0, 1]", "core: [0, 0]", ":12: suite 'quick' holds a case twice"),
-        ("latency_p95_us: {of", "latency_p95: {of", ":14: 'latency_p95' does not end with a unit"),
+        ("latency_p95_us: {of", "latency_p95: {of", ":14: 'latency_p95'|unit"),
         ("latency_p95_us: {of", "latency_p95_bytes: {of", ":14: metric 'latency_p95_bytes' cannot be"),
         ("statistic: p95", "statistic: p95, clock: esptimer", ":14: unknown clock 'esptimer'; did you"),
-        ("statistic: ratio", "statistic: ratio, clock: host", ":15: only a time has a clock, but 'fail"),
-        ("ok: 0,", "ok: 0, void: 0,", ":8: a row whose outcome is 0 is ok, so it cannot be void"),
-        ("statistic: p95", "statistic: p96", ":14: 'statistic' in metric 'latency_p95_us' is the text 'p96'"),
-        ("of: outcome", "of: done_us", ":15: the statistic 'ratio' is the share of rows that are not ok"),
-        ("blocking: true}", "bloking: true}", ":14: unknown key 'bloking' in metric 'latency_p95_us'"),
-        ("abs_max_ms: 25", "abs_max_bytes: 25", ":18: 'abs_max_bytes' does not fit 'latency_p95_us'"),
-        ("abs_max_ms: 25", "abs_max_bytes: none", ":18: 'abs_max_bytes' does not fit 'latency_p95_us'"),
-        ("abs_max_ms: 25", "abs_max_ms: nothing", ":18: 'abs_max_ms' in limit 1 is the text 'nothing'"),
+        ("statistic: ratio", "statistic: ratio, clock: host", ":15: only a time has a clock"),
+        ("ok: 0,", "ok: 0, void: 0,", ":8: a row whose outcome is 0"),
+        ("statistic: p95", "statistic: p96", ":14: 'statistic'|'latency_p95_us'|'p96'"),
+        ("of: outcome", "of: done_us", ":15: the statistic 'ratio'"),
+        ("blocking: true}", "bloking: true}", ":14: unknown key 'bloking'|'blocking'"),
+        ("abs_max_ms: 25", "abs_max_bytes: 25", ":18: 'abs_max_bytes' does not"),
+        ("abs_max_ms: 25", "abs_max_bytes: none", ":18: 'abs_max_bytes' does not"),
+        ("abs_max_ms: 25", "abs_max_ms: nothing", ":18: 'abs_max_ms'|'nothing'"),
         ("abs_max_ms: 25", "abs_max_ms: 25\n    each: true", ":19: 'latency_p95_us' is a p95"),
-        ("abs_max_ms: 25", "abs_min_ms: 25", ":18: 'abs_min_ms' does not fit 'latency_p95_us', where lower"),
-        ("    abs_max_ms: 25\n", "", ":17: a limit has one value, as in 'abs_max_us: …'; it has none"),
-        ("    why: a round trip\n", "", ":17: limit 1 has no 'why', which is required"),
+        ("abs_max_ms: 25", "abs_min_ms: 25", ":18: 'abs_min_ms' does not"),
+        ("    abs_max_ms: 25\n", "", ":17: a limit has one value"),
+        ("    why: a round trip\n", "", ":17: limit 1 has no 'why'"),
         ("metric: latency_p95_us, kind: virtual}", "kind: virtual}", ":17: 'where' names no metric"),
-        ("kind: virtual, case", "kind: virtul, case", ":21: 'kind' in 'where' is the text 'virtul'; did"),
+        ("kind: virtual, case", "kind: virtul, case", ":21: 'kind'|'virtul'; did"),
         ("case: {transport: tls}", "case: {transport: udp}", ":21: parameter 'transport' is 'udp'"),
-        ("suppressions:", "supressions:", ":26: unknown key 'supressions' in the file; did you mean"),
+        ("suppressions:", "supressions:", ":26: unknown key 'supressions'|'suppressions'"),
     ],
 )
 def test_a_mistake_names_its_line(tmp_path: Path, old: str, new: str, expected: str) -> None:
@@ -228,7 +228,8 @@ def test_a_mistake_names_its_line(tmp_path: Path, old: str, new: str, expected: 
     assert EXAMPLE.count(old) >= 1
     with pytest.raises(ConfigError) as caught:
         load(tmp_path, EXAMPLE.replace(old, new, 1))
-    assert f"thresholds/echo.yaml{expected}" in str(caught.value)
+    for part in f"thresholds/echo.yaml{expected}".split("|"):
+        assert part in str(caught.value)
 
 
 def test_a_limit_outlives_its_day_and_a_suppression_does_not(tmp_path: Path) -> None:

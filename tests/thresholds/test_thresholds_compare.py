@@ -136,34 +136,34 @@ def test_the_policy_has_defaults_for_comparisons(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ("blocking: compared}", "blocking: compred}", ":10: 'blocking' is 'compred'; expected true, false o"),
-        ("tolerance: 0.08", "tolerance: 8", ":19: 'tolerance' in 'policy' is the integer '8'"),
-        ("tolerance: 0.08", "tolerence: 0.08", ":19: unknown key 'tolerence' in 'policy'; did you mean 'tol"),
-        ("min_effect: 0.02", "min_effect: 0.2", ":20: min_effect (0.2) is larger than the tolerance (0.08)"),
-        ("min_effect: 0.02", "beta: 0", ":20: 'beta' in 'policy' is the integer '0'"),
-        ("min_effect: 0.02", "max_boots: 3", ":20: 'max_boots' in 'policy' is the integer '3'"),
-        ("min_effect: 0.02", "blind_below: 99", ":20: 'blind_below' in 'policy' is the integer '99'"),
-        ("compare:", "compar:", ":21: unknown key 'compar' in the file; did you mean 'compare'"),
+        ("blocking: compared}", "blocking: compred}", ":10: 'blocking' is 'compred'; expected true"),
+        ("tolerance: 0.08", "tolerance: 8", ":19: 'tolerance' in 'policy'|'8'"),
+        ("tolerance: 0.08", "tolerence: 0.08", ":19: unknown key 'tolerence'|'tolerance'"),
+        ("min_effect: 0.02", "min_effect: 0.2", ":20: min_effect (0.2) is larger|(0.08)"),
+        ("min_effect: 0.02", "beta: 0", ":20: 'beta' in 'policy'|'0'"),
+        ("min_effect: 0.02", "max_boots: 3", ":20: 'max_boots' in 'policy'|'3'"),
+        ("min_effect: 0.02", "blind_below: 99", ":20: 'blind_below' in 'policy'|'99'"),
+        ("compare:", "compar:", ":21: unknown key 'compar'|'compare'"),
         ("{metric: latency_p50_us}", "{kind: virtual}", ":22: 'where' names no metric"),
-        ("{metric: latency_p50_us}", "{metric: latency_p5_us}", ":22: 'metric' in 'where' is the text"),
+        ("{metric: latency_p50_us}", "{metric: latency_p5_us}", ":22: 'metric' in 'where'|'latency_p5_us'"),
         ("{metric: latency_p50_us}", "{metric: latency_p99_us}", ":22: 'latency_p99_us' never blocks (thres"),
-        ("{metric: latency_p50_us}", "{metric: latency_max_us}", ":22: 'latency_max_us' is a maximum, and o"),
-        ("{metric: latency_p50_us}", "{metric: lost_ratio}", ":22: 'lost_ratio' is a share, which may be 0"),
+        ("{metric: latency_p50_us}", "{metric: latency_max_us}", ":22: 'latency_max_us' is a maximum"),
+        ("{metric: latency_p50_us}", "{metric: lost_ratio}", ":22: 'lost_ratio' is a share"),
         ("p50, direction: lower, blocking: compared}", "p50, scale: count, direction: lower, blocking: true}",
-         ":22: 'latency_p50_us' is no share but a p50, so it is not compared on the scale count"),
-        ("    why: the usual time\n", "", ":22: compare 1 has no 'why', which is required"),
-        ("why: the usual time", "wy: the usual time", ":23: unknown key 'wy' in compare 1; did you mean 'wh"),
-        ("tolerance_percent: 15", "tolerence_ratio: 0.1", ":25: unknown key 'tolerence_ratio' in compare 2;"),
-        ("tolerance_percent: 15", "tolerance_us: 15", ":25: 'tolerance_us' does not fit 'latency_p50_us' (i"),
+         ":22: 'latency_p50_us' is no share"),
+        ("    why: the usual time\n", "", ":22: compare 1 has no 'why'"),
+        ("why: the usual time", "wy: the usual time", ":23: unknown key 'wy'|'why'"),
+        ("tolerance_percent: 15", "tolerence_ratio: 0.1", ":25: unknown key 'tolerence_ratio'"),
+        ("tolerance_percent: 15", "tolerance_us: 15", ":25: 'tolerance_us' does not fit"),
         ("tolerance_percent: 15", "tolerance_percent: 95", ":25: 'tolerance_percent' comes to 0.95; a relat"),
-        ("tolerance_percent: 15", "tolerance_ratio: 0.04", ":26: min_effect (0.05) is larger than the toler"),
-        ("tolerance_percent: 15", "min_effect_percent: 1", ":26: min_effect is set twice: min_effect_perce"),
-        ("tolerance_ms: 0.2", "tolerance_ratio: 0.2", ":29: 'tolerance_ratio' does not fit 'offset_p50_us'"),
-        ("tolerance_ms: 0.2", "tolerance_ms: -1", ":29: 'tolerance_ms' in compare 3 is the integer '-1'"),
-        ("    tolerance_ms: 0.2\n", "", ":28: the policy's tolerance is relative, but 'offset_p50_us' is"),
-        ("    min_effect_us: 50\n", "", ":28: the policy's min_effect is relative, but 'offset_p50_us' is"),
-        ("    tolerance_kib: 4\n", "", ":36: the policy's tolerance is relative, but 'image_bytes' is compa"),
-        ("tolerance_kib: 4", "tolerance_ms: 4", ":37: 'tolerance_ms' does not fit 'image_bytes' (its scale"),
+        ("tolerance_percent: 15", "tolerance_ratio: 0.04", ":26: min_effect (0.05) is larger"),
+        ("tolerance_percent: 15", "min_effect_percent: 1", ":26: min_effect is set twice"),
+        ("tolerance_ms: 0.2", "tolerance_ratio: 0.2", ":29: 'tolerance_ratio' does not fit"),
+        ("tolerance_ms: 0.2", "tolerance_ms: -1", ":29: 'tolerance_ms' in compare 3|'-1'"),
+        ("    tolerance_ms: 0.2\n", "", ":28: the policy's tolerance is relative"),
+        ("    min_effect_us: 50\n", "", ":28: the policy's min_effect"),
+        ("    tolerance_kib: 4\n", "", ":36: the policy's tolerance is relative"),
+        ("tolerance_kib: 4", "tolerance_ms: 4", ":37: 'tolerance_ms' does not fit"),
     ],
 )  # fmt: skip
 def test_a_mistake_names_its_line(tmp_path: Path, old: str, new: str, expected: str) -> None:
@@ -171,7 +171,8 @@ def test_a_mistake_names_its_line(tmp_path: Path, old: str, new: str, expected: 
     assert old in EXAMPLE
     with pytest.raises(ConfigError) as caught:
         load(tmp_path, EXAMPLE.replace(old, new, 1))
-    assert f"thresholds/echo.yaml{expected}" in str(caught.value)
+    for part in f"thresholds/echo.yaml{expected}".split("|"):
+        assert part in str(caught.value)
 
 
 def test_two_rules_of_which_neither_is_more_specific_name_both_lines(tmp_path: Path) -> None:
