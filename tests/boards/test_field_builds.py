@@ -61,9 +61,8 @@ def test_a_file_of_the_project_beside_the_build_is_flashed(build_dir: Path) -> N
     deeper = build_dir.parent / "out" / "firmware" / "it"
     shutil.copytree(build_dir, deeper)
     flash_too(deeper, "../../../assets/storage.bin")
-    assert (STORAGE, "../../../assets/storage.bin") in flash_files(
-        find_firmware(deeper, Image(TARGET)).build_dir
-    )
+    found = find_firmware(deeper, Image(TARGET)).build_dir
+    assert (STORAGE, "../../../assets/storage.bin") in flash_files(found)
 
 
 def test_a_bundle_takes_it_along(build_dir: Path, tmp_path: Path) -> None:
@@ -94,7 +93,7 @@ def test_a_file_outside_of_the_project_is_refused(build_dir: Path, name: str) ->
 def test_a_file_of_the_project_that_is_not_there_is_named(build_dir: Path) -> None:
     """Missing is another fault than outside."""
     flash_too(build_dir, "../assets/gone.bin")
-    with pytest.raises(ConfigError, match=r"lacks \.\./assets/gone\.bin, which its flasher_args\.json names"):
+    with pytest.raises(ConfigError, match=r"lacks \.\./assets/gone\.bin"):
         flash_files(build_dir)
 
 
@@ -103,7 +102,7 @@ def test_field_two_files_at_one_offset_are_both_named(build_dir: Path) -> None:
     path = build_dir / "flasher_args.json"
     twin = '"flash_files": {"0x110000": "a.bin", "0x110000": "b.bin",'
     path.write_text(re.sub(r'"flash_files":\s*\{', twin, path.read_text()))
-    with pytest.raises(ConfigError, match=r"a\.bin and b\.bin have the same offset, 0x110000"):
+    with pytest.raises(ConfigError, match=r"a\.bin and b\.bin .* 0x110000"):
         flash_files(build_dir)
 
 
@@ -145,9 +144,7 @@ def test_targets_are_chips_whatever_the_variants_are_called(
     files: dict[str, str], targets: tuple[str, ...], left: str, tmp_path: Path
 ) -> None:
     """A variant's name is no chip: hil.toml names chips alone, and a chip that hil lacks is said."""
-    (tmp_path / "CMakeLists.txt").write_text(
-        "include($ENV{IDF_PATH}/tools/cmake/project.cmake)\nproject(it)\n"
-    )
+    (tmp_path / "CMakeLists.txt").write_text("include($ENV{IDF_PATH}/tools/cmake/project.cmake)\nproject(it)")
     for name, content in files.items():
         (tmp_path / name).write_text(content)
     done = CliRunner().invoke(init, [str(tmp_path), "--workflow", "o/r@v1"], catch_exceptions=False)
@@ -160,7 +157,5 @@ def test_targets_are_chips_whatever_the_variants_are_called(
 def test_a_target_of_hil_toml_that_is_no_chip_is_refused(tmp_path: Path) -> None:
     """The file, the word, and the nearest chip are named, before anything is built."""
     (tmp_path / "hil.toml").write_text('schema = 1\n[firmware]\nfolder = "."\ntargets = ["esp32s33"]\n')
-    with pytest.raises(
-        ConfigError, match=r"hil\.toml: firmware\.targets has the unknown chip 'esp32s33'.*mean 'esp32s3'"
-    ):
+    with pytest.raises(ConfigError, match=r"hil\.toml: firmware\.targets .*'esp32s33'.*mean 'esp32s3'"):
         read_project(tmp_path)

@@ -103,7 +103,7 @@ def test_another_board_is_not_handed_to_the_command(
     """The chip is asked first who it is: nothing runs for one of another MAC address."""
     one = flasher(process, builds, tmp_path, script(tmp_path))
     one.board = replace(one.board, mac="02:00:00:00:00:99")
-    with pytest.raises(ConfigError, match="another board answers than the rack file says"):
+    with pytest.raises(ConfigError, match="another board answers"):
         one.flash("candidate")
     assert not (tmp_path / "ran").exists()
 
@@ -113,11 +113,7 @@ def test_another_board_is_not_handed_to_the_command(
     ("text", "error", "words"),
     [
         ("raise SystemExit(3)", RigError, "it ended with status 3"),
-        (
-            "raise SystemExit('A fatal error occurred: Failed to connect to ESP32')",
-            NoAnswerError,
-            "boot loader",
-        ),
+        ("raise SystemExit('fatal error occurred: Failed to connect')", NoAnswerError, "boot loader"),
         ("import time; time.sleep(600)", NoAnswerError, "did not end within 0.5 s"),
         ("", ConfigError, "is not an executable program"),
     ],
@@ -175,11 +171,12 @@ def test_only_what_is_done_once_is_let_through(tmp_path: Path) -> None:
     check_burns_nothing(build(*signed), has_keys=True)
     with pytest.raises(ConfigError, match=r"label flash-by-command"):
         check_burns_nothing(build(*signed))
-    for option in (
+    more = (
         "SECURE_FLASH_ENCRYPTION_MODE_RELEASE",
         "SECURE_DISABLE_ROM_DL_MODE",
         "BOOTLOADER_APP_ANTI_ROLLBACK",
-    ):
+    )
+    for option in more:
         with pytest.raises(ConfigError, match=f"CONFIG_{option}.*never flashes it"):
             check_burns_nothing(build(*signed, option), has_keys=True)
 

@@ -83,7 +83,7 @@ def test_a_plug_with_a_password(supply: list[bool], kind: str, monkeypatch: pyte
         with pytest.raises(ConfigError, match=r"rack.yaml:7: .*environment variable PLUG_PASSWORD"):
             switch_power(known, "off", virtual=no_virtual_board)
         monkeypatch.setenv("PLUG_PASSWORD", "wrong")
-        with pytest.raises(RigError, match="refuses the password of password_env"):
+        with pytest.raises(RigError, match="refuses the password"):
             switch_power(known, "off", virtual=no_virtual_board)
         assert supply == []
         monkeypatch.setenv("PLUG_PASSWORD", "secret-pw")
@@ -94,10 +94,10 @@ def test_a_plug_with_a_password(supply: list[bool], kind: str, monkeypatch: pyte
 @pytest.mark.parametrize(
     ("kind", "options", "relay", "sentence"),
     [
-        ("tasmota", {}, 3, 'it has no relay 3, or is no Tasmota; it says {"Command": "Unknown"}'),
-        ("shelly2", {}, 7, "it answered with HTTP status 500"),
-        ("shelly1", {}, 2, "it answered with HTTP status 404"),
-        ("shelly2", {"password": "x"}, 0, "it wants a login of the second generation"),
+        ("tasmota", {}, 3, 'no relay 3, or is no Tasmota; it says {"Command": "Unknown"}'),
+        ("shelly2", {}, 7, "HTTP status 500"),
+        ("shelly1", {}, 2, "HTTP status 404"),
+        ("shelly2", {"password": "x"}, 0, "login of the second generation"),
     ],
 )
 def test_a_plug_that_is_another_than_the_rack_file_says(
@@ -204,7 +204,7 @@ def test_who_answers_is_compared_with_the_rack_file(process: BoardProcess, board
 @pytest.mark.slow
 def test_a_host_that_does_not_answer_is_no_board(board: Board) -> None:
     """A remote port that nobody serves is found at the check, by whatever opens it in a run."""
-    with pytest.raises(HilError, match="its port could not be opened"):
+    with pytest.raises(HilError, match="could not be opened"):
         identify(replace(board, serial="rfc2217://127.0.0.1:9"))
 
 
@@ -216,7 +216,7 @@ def test_a_command_that_hangs_is_ended_with_its_children(
     late = tmp_path / "late"
     command = f"sh -c 'sh -c \"echo $$ > {late}; sleep 600; : {{action}}\" & wait'"
     hanging = replace(board, power=Power("command", Command(command, 1.0)))
-    with pytest.raises(RigError, match="did not end within 1 s; it was ended, with all its child processes"):
+    with pytest.raises(RigError, match="did not end within 1 s"):
         switch_power(hanging, "off", virtual=no_virtual_board)
     child = int(late.read_text())
     wait_until(lambda: not is_alive(child), "the end of the command's child")

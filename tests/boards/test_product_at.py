@@ -149,16 +149,14 @@ def test_a_build_for_another_chip_than_asked_is_refused(
 ) -> None:
     """Where the project itself sets its target: before a board is written."""
     monkeypatch.setenv("OTHER_TARGET", "esp32s3")
-    with pytest.raises(ConfigError, match=r"was built for esp32, but its image is for esp32s3"):
+    with pytest.raises(ConfigError, match=r"for esp32, .* for esp32s3"):
         product.build("esp32")
 
 
 def test_without_esp_idf_the_ways_out_are_named(product: Product, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its environment, or a build that is there: exit 2, and nothing is tried."""
     monkeypatch.setenv("PATH", path_without("idf.py"))
-    with pytest.raises(
-        ConfigError, match=r"building pump for esp32 needs ESP-IDF.*export\.sh.*--firmware DIR"
-    ):
+    with pytest.raises(ConfigError, match=r"pump for esp32 needs ESP-IDF.*export\.sh.*--firmware DIR"):
         product.build()
 
 
@@ -221,9 +219,7 @@ def test_a_submodule_is_as_the_commit_has_it(
     missing = "5" * 40
     git(product.repository, "update-index", "--cacheinfo", f"160000,{missing},shared")
     git(product.repository, "commit", "--quiet", "--message", "later")
-    with pytest.raises(
-        ConfigError, match=rf"HEAD .*has the submodule shared at {missing[:12]}, .*Next: .*fetch"
-    ):
+    with pytest.raises(ConfigError, match=rf"HEAD .* shared at {missing[:12]}, .*Next: .*fetch"):
         product.build_at("HEAD")
 
 
@@ -245,8 +241,8 @@ def test_the_firmwares_folder_is_the_one_of_then(product: Product) -> None:
 @pytest.mark.parametrize(
     ("main", "status", "cause", "sentence"),
     [
-        ("#error no pump\n", 2, "sources", "the product of HEAD.*main/main.c:1:2: error: #error no pump"),
-        ("disk", 3, "unknown", "the build could not go on: no space left on the disk"),
+        ("#error no pump\n", 2, "sources", ".*HEAD.*main/main.c:1:2: .*#error no pump"),
+        ("disk", 3, "unknown", ".*no space left"),
     ],
 )
 def test_why_a_commit_does_not_build_is_told(
@@ -268,7 +264,7 @@ def test_a_commit_without_the_project_is_refused_as_such(product: Product, tmp_p
     product.folder.rename(product.repository / "elsewhere")
     commit_all(product.repository)
     product.folder = product.repository / "elsewhere"
-    with pytest.raises(RefusedSourcesError, match=r"the product of .* is not an ESP-IDF project"):
+    with pytest.raises(RefusedSourcesError, match=r"is not an ESP-IDF project"):
         product.build_at(then)
 
 
@@ -295,8 +291,8 @@ def test_a_bundle_holds_a_product_by_its_name(product: Product, tmp_path: Path) 
         (["--at", ""], "--at is empty"),
         (["--at", "HEAD", "--ruler-of", "HEAD"], "--ruler-of with -C"),
         (["--at", "nothing"], "'nothing' is not a commit"),
-        (["--target", "esp32", "--stubs", "s"], "--stubs is only for the working tree and virtual boards"),
-        (["--target", "linux"], "a product cannot be built for 'linux'"),
+        (["--target", "esp32", "--stubs", "s"], "--stubs is only for"),
+        (["--target", "linux"], "be built for 'linux'"),
     ],
 )
 def test_what_a_product_has_not_is_refused(

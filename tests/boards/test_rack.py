@@ -149,12 +149,12 @@ def test_an_unknown_board_is_told_the_nearest(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        (([], "esp32", ["psram"]), "'psram', but devkitc; esp32s3-1 is esp32s3."),
-        (([], "esp32", ["psram"]), "'esp32' and has the label 'psram'; nearest: esp32-1 has not the label"),
-        ((["esp32-1"], "esp32s3", []), "nearest: esp32-1 is esp32; esp32s3-1 is not among the boards that"),
-        (([], "", ["psrm"]), "the label 'psrm'; there is esp32, esp32s3, with the labels devkitc, psram."),
-        (([], "esp32c6", []), "has the target 'esp32c6'; there is esp32, esp32s3, with"),
-        ((["esp32-1"], "esp32c6", ["psram"]), "is one of esp32-1; there is esp32, esp32s3"),
+        (([], "esp32", ["psram"]), "devkitc; esp32s3-1 is esp32s3."),
+        (([], "esp32", ["psram"]), "'psram'; nearest: esp32-1 has not"),
+        ((["esp32-1"], "esp32s3", []), "esp32-1 is esp32; esp32s3-1 is not"),
+        (([], "", ["psrm"]), "'psrm'; there is esp32, esp32s3, with the labels devkitc, psram."),
+        (([], "esp32c6", []), "'esp32c6'; there is esp32, esp32s3, with"),
+        ((["esp32-1"], "esp32c6", ["psram"]), "one of esp32-1; there is esp32, esp32s3"),
     ],
 )  # fmt: skip
 def test_boards_that_lack_one_thing_are_named(asked: tuple[list[str], str, list[str]], words: str) -> None:
@@ -179,7 +179,7 @@ def test_physical_boards_do_not_share_a_rack_with_a_virtual_air(tmp_path: Path) 
         tmp_path,
         RACK.replace("kind: virtual", "kind: physical", 1).replace("{type: virtual}", "{type: none}"),
     )
-    with pytest.raises(ConfigError, match="board 'a' is physical but the access point is virtual"):
+    with pytest.raises(ConfigError, match=r"board 'a' is physical .* virtual"):
         load_rack(path)
 
 
@@ -227,5 +227,5 @@ def test_an_emulated_board_needs_a_virtual_air(tmp_path: Path) -> None:
     """Its network is a tap behind that air."""
     external = "{type: external, ssid: lab, psk_env: PSK}"
     head = RACK.partition("  - id: a")[0].replace("{type: virtual, profile: lab, seed: 7}", external)
-    with pytest.raises(ConfigError, match="board 'e' is emulated but the access point is external"):
+    with pytest.raises(ConfigError, match=r"board 'e' is emulated .* external"):
         load_rack(write(tmp_path, head + EMULATED))

@@ -57,42 +57,26 @@ def test_each_type_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("point", "sentence"),
     [
-        (HOSTAPD.replace("CH", "'00'") + "}", r":7: country '00' is not a code of two capital letters"),
-        pytest.param(
-            HOSTAPD.replace("CH", "UK") + "}", r":7: country 'UK' .*: they are those of GB", id="field-uk"
-        ),
-        pytest.param(
-            HOSTAPD.replace("CH", "EU") + "}", r":7: country 'EU' .*each member has its own", id="field-eu"
-        ),
-        (HOSTAPD.replace("6", "14") + "}", r":8: hw_mode g has no channel 14; it has 1, 2, 3"),
-        (HOSTAPD + ", hw_mode: a}", r":8: hw_mode a has no channel 6; it has 36, 40"),
-        (HOSTAPD + ", width_mhz: 80}", r":9: channel 6 in hw_mode g has no width of 80 MHz: 20, 40"),
-        (HOSTAPD + ", hw_mode: b, width_mhz: 40}", r"in hw_mode b has no width of 40 MHz: 20"),
-        (
-            HOSTAPD.replace("6", "36") + "}",
-            r"channel 36 is in the 5 GHz band, which board 'a' \(esp32\) does",
-        ),
+        (HOSTAPD.replace("CH", "'00'") + "}", r":7: country '00' is"),
+        pytest.param(HOSTAPD.replace("CH", "UK") + "}", r":7: country 'UK' .* GB", id="field-uk"),
+        pytest.param(HOSTAPD.replace("CH", "EU") + "}", r":7: country 'EU' .*each member", id="field-eu"),
+        (HOSTAPD.replace("6", "14") + "}", r":8: hw_mode g .* 14; it has 1, 2, 3"),
+        (HOSTAPD + ", hw_mode: a}", r":8: hw_mode a .* 6; it has 36, 40"),
+        (HOSTAPD + ", width_mhz: 80}", r":9: channel 6 .* g .* 80 MHz: 20, 40"),
+        (HOSTAPD + ", hw_mode: b, width_mhz: 40}", r" b .* 40 MHz: 20"),
+        (HOSTAPD.replace("6", "36") + "}", r"channel 36 .* 5 GHz .*'a' \(esp32\)"),
         (HOSTAPD + ", dtim_period: 256}", r":9: .*dtim_period"),
-        (HOSTAPD + ", chanel: 6}", r":9: unknown key 'chanel' .*did you mean 'channel'"),
-        (HOSTAPD.replace("wlan0", "../x") + "}", r":6: '../x' is not the name of a network interface"),
-        ("{type: external, up: ap 'on}", r":6: the command \"ap 'on\" cannot be split"),
-        ("{type: external, psk_file: /x}", r"takes its password from exactly one of psk_env and psk_file"),
-        (
-            "{type: external, dhcp: {first: 10.0.0.100; last: 10.0.1.9}}",
-            r":6: '10.0.1.9' is not a board address .*/24",
-        ),
-        ("{type: external, dhcp: {first: 10.0.0.0; last: 10.0.0.9}}", r"'10.0.0.0' is not a board address"),
-        (
-            "{type: external, dhcp: {first: 10.0.0.1; last: 10.0.0.9}}",
-            r"holds the host's own address, 10.0.0.1",
-        ),
-        ("{type: external, dhcp: {first: 10.0.0.9; last: 10.0.0.8}}", r"fewer addresses than the rack has"),
-        (
-            "{type: external, shapes: [rate]}",
-            r":4: 'shapes' needs an interface of this host at the access point",
-        ),
+        (HOSTAPD + ", chanel: 6}", r":9: unknown key 'chanel' .*'channel'"),
+        (HOSTAPD.replace("wlan0", "../x") + "}", r":6: '../x' is not the name"),
+        ("{type: external, up: ap 'on}", r":6: the command \"ap 'on\" "),
+        ("{type: external, psk_file: /x}", r"exactly one of psk_env and psk_file"),
+        ("{type: external, dhcp: {first: 10.0.0.100; last: 10.0.1.9}}", r":6: '10.0.1.9' is not .*/24"),
+        ("{type: external, dhcp: {first: 10.0.0.0; last: 10.0.0.9}}", r"'10.0.0.0' is not"),
+        ("{type: external, dhcp: {first: 10.0.0.1; last: 10.0.0.9}}", r"own address, 10.0.0.1"),
+        ("{type: external, dhcp: {first: 10.0.0.9; last: 10.0.0.8}}", r"fewer addresses"),
+        ("{type: external, shapes: [rate]}", r":4: 'shapes' needs an interface"),
         (HOSTAPD + ", shapes: [jitter]}", r":9: .*shapes.*rate, delay, loss"),
-        ("{type: external, noise: {}}", r"noise is simulated on a virtual rack's air"),
+        ("{type: external, noise: {}}", r"noise is simulated"),
     ],
 )
 def test_a_wrong_one_is_told_where_and_what(tmp_path: Path, point: str, sentence: str) -> None:
@@ -117,7 +101,5 @@ def test_a_record_has_the_settings_and_no_password(tmp_path: Path, monkeypatch: 
         "dtim_period": 2,
         "power_save": False,
     }
-    assert external_access_point(read(tmp_path, "{type: external}")).environment() == {
-        "type": "external",
-        "ssid": "lab",
-    }
+    plain = external_access_point(read(tmp_path, "{type: external}"))
+    assert plain.environment() == {"type": "external", "ssid": "lab"}
