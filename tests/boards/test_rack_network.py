@@ -77,11 +77,9 @@ def test_a_chip_without_wifi_needs_a_cable(tmp_path: Path) -> None:
 @pytest.mark.parametrize("chip", sorted(set(CHIPS) - set(MODELLED)))
 def test_a_virtual_board_is_a_chip_that_is_modelled(tmp_path: Path, chip: str) -> None:
     """Others are boards of a real rack; their names are told where a virtual rack asks for one."""
+    assert rack_of(tmp_path, W5500, target=chip).board("a").chip == chip
     path = tmp_path / "rack.yaml"
-    text = RACK.replace("POINT", "wired").replace("TARGET", chip).replace("NETWORK", W5500)
-    path.write_text(text, encoding="utf-8")
-    assert load_rack(path).board("a").chip == chip
-    path.write_text(text.replace("physical", "virtual"), encoding="utf-8")
+    path.write_text(path.read_text().replace("physical", "virtual"), encoding="utf-8")
     with pytest.raises(ConfigError, match=rf"'{chip}'.*esp32, esp32s3, esp32c3"):
         load_rack(path)
 
@@ -93,8 +91,7 @@ def test_a_board_has_wifi_unless_its_entry_says_otherwise(tmp_path: Path) -> Non
         board = rack_of(tmp_path, network, point=external).board("a")
         assert board.network.is_wifi == (network != RMII)
     path = tmp_path / "rack.yaml"
-    text = RACK.replace("POINT", external).replace("TARGET", "esp32").replace("    network: NETWORK\n", "")
-    path.write_text(text, encoding="utf-8")
+    path.write_text(path.read_text().replace(f"    network: {RMII}\n", ""), encoding="utf-8")
     assert load_rack(path).board("a").network.is_wifi
 
 
@@ -133,8 +130,9 @@ def test_a_wrong_network_names_file_line_and_the_way_out(
 
 def test_two_boards_do_not_share_an_address(tmp_path: Path) -> None:
     """The second one is told where the first is."""
+    rack_of(tmp_path, W5500)
     path = tmp_path / "rack.yaml"
-    text = RACK.replace("POINT", "wired").replace("TARGET", "esp32").replace("NETWORK", W5500)
+    text = path.read_text()
     entry = text[text.index("  - id: a") :].replace("id: a", "id: b").replace("USB0", "USB1")
     path.write_text(text + entry, encoding="utf-8")
     with pytest.raises(ConfigError, match=r"rack.yaml:11: duplicate address '10.0.0.2'.*rack.yaml:6"):

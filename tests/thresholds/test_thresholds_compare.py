@@ -164,6 +164,7 @@ def test_the_policy_has_defaults_for_comparisons(tmp_path: Path) -> None:
         ("    min_effect_us: 50\n", "", ":28: the policy's min_effect"),
         ("    tolerance_kib: 4\n", "", ":36: the policy's tolerance is relative"),
         ("tolerance_kib: 4", "tolerance_ms: 4", ":37: 'tolerance_ms' does not fit"),
+        ("{metric: latency_p50_us}", "{metric: latency_p50_us, board: v1}", ":22|echo.yaml:24|both match"),
     ],
 )  # fmt: skip
 def test_a_mistake_names_its_line(tmp_path: Path, old: str, new: str, expected: str) -> None:
@@ -173,13 +174,6 @@ def test_a_mistake_names_its_line(tmp_path: Path, old: str, new: str, expected: 
         load(tmp_path, EXAMPLE.replace(old, new, 1))
     for part in f"thresholds/echo.yaml{expected}".split("|"):
         assert part in str(caught.value)
-
-
-def test_two_rules_of_which_neither_is_more_specific_name_both_lines(tmp_path: Path) -> None:
-    """Before anything is measured, as with limits."""
-    text = EXAMPLE.replace("{metric: latency_p50_us}", "{metric: latency_p50_us, board: v1}", 1)
-    with pytest.raises(ConfigError, match=r"echo\.yaml:22 .* and thresholds/echo\.yaml:24 .* both match"):
-        load(tmp_path, text)
 
 
 def test_this_checkouts_pull_request_suite_blocks_by_ten_comparisons_at_most() -> None:
