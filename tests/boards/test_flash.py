@@ -195,11 +195,8 @@ def test_a_board_without_a_switch_says_so() -> None:
 @pytest.mark.parametrize(
     "option",
     [
-        "SECURE_BOOT",
-        "SECURE_FLASH_ENCRYPTION_MODE_RELEASE",
-        "SECURE_FLASH_ENCRYPTION_MODE_DEVELOPMENT",
-        "SECURE_DISABLE_ROM_DL_MODE",
-        "BOOTLOADER_APP_ANTI_ROLLBACK",
+        *("SECURE_BOOT", "SECURE_DISABLE_ROM_DL_MODE", "BOOTLOADER_APP_ANTI_ROLLBACK"),
+        *(f"SECURE_FLASH_ENCRYPTION_MODE_{mode}" for mode in ("RELEASE", "DEVELOPMENT")),
     ],
 )
 def test_an_image_that_would_burn_efuses_is_refused(build_dir: Path, tmp_path: Path, option: str) -> None:

@@ -87,7 +87,8 @@ def board(tmp_path: Path, card: RelayCard) -> Board:
 
 
 def test_the_pages_driver_switches_its_relay_alone(board: Board, card: RelayCard) -> None:
-    """A driver is one file of 30 lines at most beside the rack file, with the keys that are common to all."""
+    """A driver is one file of 30 lines at most beside the rack file, with the keys that are common to all.
+    Its state is asked for after each switch, as of our own; what it lets through is the rig's, by line."""
     assert len(fenced("python").splitlines()) <= 30
     assert board.power.off_time_s == 3.0
     assert board.power.is_automatic
@@ -95,17 +96,9 @@ def test_the_pages_driver_switches_its_relay_alone(board: Board, card: RelayCard
     assert [number for number, on in card.states.items() if not on] == [2]
     switch_power(board, "on", virtual=no_virtual_board)
     assert all(card.states.values())
-
-
-def test_a_relay_of_the_pages_driver_that_sticks_is_found(board: Board, card: RelayCard) -> None:
-    """Its state is asked for after each switch, as of our own drivers."""
     card.stuck = True
     with pytest.raises(RigError, match=r"board a by .* failed: .* still on"):
         switch_power(board, "off", virtual=no_virtual_board)
-
-
-def test_what_a_driver_lets_through_is_the_rigs_with_its_line(board: Board) -> None:
-    """A card that is not there: what pyserial says, and where the driver met it."""
     object.__setattr__(board.power.driver, "card", "/dev/no-card")
     with pytest.raises(RigError, match=r"power_relay\.py:\d+: SerialException: .*/dev/no-card"):
         switch_power(board, "off", virtual=no_virtual_board)

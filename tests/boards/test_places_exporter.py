@@ -15,6 +15,8 @@ from hil.boards.rack import load_rack
 from tests.boards.farm import farm_in
 from tests.lab import wait_for
 
+PLUG = "http://10.0.0.9/cm?cmnd=Power{index}%20{value}"
+
 
 @pytest.mark.slow
 def test_labgrid_sees_virtual_boards(tmp_path: Path) -> None:
@@ -62,13 +64,7 @@ def test_a_device_is_exported_as_labgrid_serves_devices(tmp_path: Path) -> None:
         ("type: uhubctl, location: '1', port: 2", {}),
         (
             "type: tasmota, url: 'http://10.0.0.9', relay: 3",
-            {
-                "NetworkPowerPort": {
-                    "model": "simplerest",
-                    "host": "http://10.0.0.9/cm?cmnd=Power{index}%20{value}",
-                    "index": 3,
-                }
-            },
+            {"NetworkPowerPort": {"model": "simplerest", "host": PLUG, "index": 3}},
         ),
         ("type: tasmota, url: 'http://10.0.0.9', password_env: PLUG", {}),
         ("type: shelly, url: 'http://10.0.0.9'", {}),

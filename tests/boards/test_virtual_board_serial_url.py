@@ -18,16 +18,10 @@ from tests.virtual.virtual_board_rig import BoardProcess
 IAC, SB, SE = rfc2217.IAC, rfc2217.SB, rfc2217.SE
 
 
-@pytest.fixture(scope="module")
-def board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BoardProcess]:
-    with BoardProcess(tmp_path_factory.mktemp("b")) as process:
-        yield process
-
-
 @pytest.fixture
-def port(board: BoardProcess) -> Iterator[serial.SerialBase]:
+def port(process: BoardProcess) -> Iterator[serial.SerialBase]:
     serial_url.register()
-    opened = serial.serial_for_url(board.url(), baudrate=115200, timeout=0.2)
+    opened = serial.serial_for_url(process.url(), baudrate=115200, timeout=0.2)
     yield opened
     opened.close()
 
@@ -39,17 +33,14 @@ def test_register_may_be_called_again() -> None:
     assert serial.protocol_handler_packages.count("hil.boards.serial_url") == 1
 
 
-def test_name_makes_esptool_reset_line_by_line(port: serial.SerialBase, board: BoardProcess) -> None:
-    """``name`` begins with rfc2217: as esptool asks; ``port`` is the URL that opens the same port again."""
-    assert port.name == board.url("rfc2217")
-    assert port.port == board.url("fastrfc2217")
-
-
-def test_settings_reach_the_board(port: serial.SerialBase, board: BoardProcess) -> None:
-    """A new baud rate and the two lines are acknowledged, thus in force, when the call returns."""
+def test_name_makes_esptool_reset_line_by_line(port: serial.SerialBase, process: BoardProcess) -> None:
+    """``name`` begins with rfc2217: as esptool asks; ``port`` is the URL that opens the same port again. A
+    new baud rate and the two lines are acknowledged, thus in force, when the call returns."""
+    assert port.name == process.url("rfc2217")
+    assert port.port == process.url("fastrfc2217")
     port.baudrate = 460800
     port.rts = False
-    state = board.control.state()
+    state = process.control.state()
     assert (state["host_baud"], state["dtr"], state["rts"]) == (460800, True, False)
 
 
@@ -69,9 +60,9 @@ def read_for_ever(port: serial.SerialBase) -> None:
         port.read(port.in_waiting or 1)
 
 
-def test_lost_connection_is_noticed(port: serial.SerialBase, board: BoardProcess) -> None:
+def test_lost_connection_is_noticed(port: serial.SerialBase, process: BoardProcess) -> None:
     """After the server is gone there is something to wait for, and reading it raises."""
-    board.control.disconnect()
+    process.control.disconnect()
     with pytest.raises(serial.SerialException, match="lost"):
         read_for_ever(port)
     assert port.in_waiting == 1
@@ -88,22 +79,15 @@ def test_closed_port_refuses(port: serial.SerialBase) -> None:
     assert port.is_open
 
 
-def test_nobody_listening_is_a_serial_exception() -> None:
-    """A refused connection names the URL."""
+def test_who_does_not_speak_rfc2217_is_refused() -> None:
+    """A server that does not negotiate is not taken for a serial port; a refused connection names the URL."""
+    serial_url.register()
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"fastrfc2217://127.0.0.1:{server.getsockname()[1]}"
-    serial_url.register()
+        with pytest.raises(serial.SerialException, match="does not seem to speak RFC 2217"):
+            serial.serial_for_url(f"{url}?timeout=0.2")
     with pytest.raises(serial.SerialException, match=f"Could not open port {url}"):
         serial.serial_for_url(url)
-
-
-def test_server_without_rfc2217_is_refused() -> None:
-    """A server that does not negotiate is not taken for a serial port."""
-    serial_url.register()
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        url = f"fastrfc2217://127.0.0.1:{server.getsockname()[1]}?timeout=0.2"
-        with pytest.raises(serial.SerialException, match="does not seem to speak RFC 2217"):
-            serial.serial_for_url(url)
 
 
 def test_read_returns_when_there_is_enough() -> None:
