@@ -41,4 +41,4 @@ def build_there(checkout: Path, *arguments: str) -> subprocess.CompletedProcess[
     """Run `hil build` with the copy's own modules."""
     env = {**os.environ, "PYTHONPATH": str(checkout)}
     code = "import sys; from hil.cli.app import run_command; sys.exit(run_command(sys.argv[1:]))"
-    return run([sys.executable, "-P", "-c", code, "build", *arguments], env=env)
+    return run([sys.executable, "-P", "-c", code, "build", *arguments], checkout, env=env)
