@@ -13,7 +13,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -238,13 +239,12 @@ def make_lab(
     return lab
 
 
-def open_to_other_users(folder: Path) -> None:
-    """Let every user into a test's folder, which pytest keeps to its own."""
-    above = Path(tempfile.gettempdir())
-    for each in (folder, *folder.parents):
-        if each == above:
-            return
-        each.chmod(0o755)
+@contextmanager
+def folder_of_all() -> Iterator[Path]:
+    """A folder that every user may enter. Of pytest's own each start of pytest keeps others out."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o1777)
+        yield Path(name)
 
 
 def run(

@@ -17,7 +17,7 @@ from hil.base.errors import RigError
 from hil.boards import lease
 from hil.boards.lease import UNKNOWN_HOLDER, lease_boards, read_holder
 from hil.cli.app import run_command
-from tests.lab import Lab, make_lab, open_to_other_users
+from tests.lab import Lab, folder_of_all, make_lab
 
 ROOT = Path(__file__).resolve().parents[2]
 SOMEBODY, SOMEBODY_ELSE = 65533, 65534
@@ -50,14 +50,11 @@ def held_by(root: Path, uid: int, run_id: str) -> Iterator[subprocess.Popen[str]
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def root(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The folder of all physical racks' locks, in a place that every user may write, as /run/lock is."""
-    open_to_other_users(tmp_path)
-    shared = tmp_path / "run-lock"
-    shared.mkdir()
-    shared.chmod(0o1777)
-    monkeypatch.setattr(lease, "PHYSICAL_LOCK_DIR", shared / "hil")
-    return shared / "hil"
+    with folder_of_all() as shared:
+        monkeypatch.setattr(lease, "PHYSICAL_LOCK_DIR", shared / "hil")
+        yield shared / "hil"
 
 
 def first_line(process: subprocess.Popen[str]) -> str:

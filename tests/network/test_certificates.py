@@ -17,7 +17,7 @@ import pytest
 
 from hil.network.certificates import make_certificates, make_secrets_folder, remove_secrets_folder
 from hil.network.name_server import PEER_NAME
-from tests.lab import open_to_other_users, wait_for
+from tests.lab import folder_of_all, wait_for
 
 UNSHARE = ["unshare", "--map-root-user", "--pid", "--fork", "--mount-proc"]
 
@@ -93,18 +93,24 @@ def test_a_killed_runs_secrets_go_with_it(tmp_path: Path, number: signal.Signals
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="becomes another user")
-def test_another_users_secrets_are_not_in_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_users_secrets_are_not_in_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """In a temporary folder of all users each makes one of his own, and leaves alone what is not his."""
-    open_to_other_users(tmp_path)
-    shared = tmp_path / "tmp"
-    shared.mkdir()
-    shared.chmod(0o1777)
-    monkeypatch.setattr(tempfile, "tempdir", str(shared))
-    mine = make_secrets_folder()
-    argv = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--", sys.executable, "-B", "-c"]
-    said = subprocess.check_output(
-        [*argv, f"{MAKE}import os; print(os.stat(make_secrets_folder()).st_uid)"],
-        env={**os.environ, "TMPDIR": str(shared)}, text=True, timeout=60,
-    )  # fmt: skip
-    assert said.split()[1] == "65534"
-    assert mine.is_dir()
+    with folder_of_all() as shared:
+        monkeypatch.setattr(tempfile, "tempdir", str(shared))
+        mine = make_secrets_folder()
+        argv = [
+            "setpriv",
+            "--reuid=65534",
+            "--regid=65534",
+            "--clear-groups",
+            "--",
+            sys.executable,
+            "-B",
+            "-c",
+        ]
+        said = subprocess.check_output(
+            [*argv, f"{MAKE}import os; print(os.stat(make_secrets_folder()).st_uid)"],
+            env={**os.environ, "TMPDIR": str(shared)}, text=True, timeout=60,
+        )  # fmt: skip
+        assert said.split()[1] == "65534"
+        assert mine.is_dir()
