@@ -110,13 +110,18 @@ def test_a_client_that_does_not_read_is_let_go_of(rack: VirtualRack) -> None:
 def test_a_dead_part_is_named_on_next_use(
     part: str, word: str, sentence: str, rack: VirtualRack, tmp_path: Path
 ) -> None:
-    """When the air or a board dies, the next use raises RigError that names it and its log."""
+    """When the air or a board dies, the next use raises RigError that names it and its log; the supervisor
+    starts nothing more, whoever asks it before they look."""
     namespace = inner_namespace(unshare_pid(rack))
     os.kill(rack_tools.pid_of(namespace, word), signal.SIGKILL)
     wait_until(lambda: bool(rack.state()["dead"]), "the supervisor notices")
     with pytest.raises(RigError, match=sentence) as caught:
         rack.spawn(["true"], log_path=tmp_path / "log")
     assert f"{part if part == 'air' else 'b2'}.log" in str(caught.value)
+    socket_path = rack._paths.supervisor_socket
+    with unix_socket.connect(socket_path, timeout_s=10.0) as client, (tmp_path / "log").open("w") as log:
+        unix_socket.send_message(client, SPAWN, fds=[log.fileno()])
+        assert sentence in unix_socket.receive_message(client)[0]["error"]
     if part == "air":
         with pytest.raises(RigError, match=sentence):
             rack.air.set("b1", delay_us=5)
