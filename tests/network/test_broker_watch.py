@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When a broker gave no answer, as the watching program sees it; against a real mosquitto."""
+"""When a broker gave no answer, as the watching program sees it, against a real mosquitto; and whether any
+program was kept from running.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +23,7 @@ from hil.network.broker import Broker
 from hil.network.broker_watch import BROKER_LOG, BrokerWatch, Silence, pid_file, read_watch
 from hil.network.certificates import make_certificates
 from hil.network.process import LocalSpawner
+from hil.network.standstill import Standstill, is_kept
 from tests.lab import wait_for
 
 PASSWORD_PORT = 1884
@@ -261,3 +264,34 @@ def test_a_line_that_the_broker_is_still_writing_is_read_whole_later(tmp_path: P
     log.write_text(whole, encoding="utf-8")
     with pytest.raises(ConfigError):
         watch.check(time.monotonic_ns() - 1_000_000_000)
+
+
+def stop_for(pid: int, seconds: float) -> None:
+    os.kill(pid, signal.SIGSTOP)
+    time.sleep(seconds)
+    os.kill(pid, signal.SIGCONT)
+    wait_for(lambda: not is_kept(pid), lambda: "it does not go on")
+
+
+@pytest.mark.slow
+def test_a_program_that_is_stopped_is_named_unless_the_run_means_it() -> None:
+    """For a second or more; a shorter stop, and a program that waits for something else, are none. A case
+    that stalls its broker says from when to when; nothing is seen of a program that is none."""
+    meant: list[tuple[int, int | None]] = []
+
+    with subprocess.Popen(["sleep", "60"]) as sleeper:
+        unasked = Standstill("The host's iperf", lambda: sleeper.pid)
+        stalled = Standstill("The broker", lambda: sleeper.pid, lambda: meant)
+        stop_for(sleeper.pid, 0.3)
+        unasked.check()
+        meant.append((time.monotonic_ns(), None))
+        stop_for(sleeper.pid, 1.3)
+        meant[0] = (meant[0][0], time.monotonic_ns())
+        with pytest.raises(RigError, match=r"iperf stood still for 1\.\d s"):
+            unasked.check()
+        stalled.check()
+        for standstill in (unasked, stalled):
+            standstill.end()
+        sleeper.kill()
+    assert not is_kept(None)
+    assert not is_kept(0)

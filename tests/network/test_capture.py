@@ -21,10 +21,8 @@ from hil.network.capture import Capture, CaptureCounts
 from hil.network.dissect.iperf_datagrams import read_datagrams
 from hil.network.dissect.tshark import read_fields
 from hil.network.process import LocalSpawner
-from hil.virtual.air.build import build_air
-from tests.boards.rack_tools import AIR_DIR, CHECKOUT, UnprivilegedSpawner
+from tests.boards.rack_tools import CHECKOUT, UnprivilegedSpawner
 from tests.network.iperf_rig import BOARD, IperfLab, iperf_lab
-from tests.virtual.test_virtual_rack_privileges import as_user
 
 PORT = 9901
 BURST = 3000
@@ -106,30 +104,6 @@ def test_frames_that_were_dropped_are_counted(lab: IperfLab, tmp_path: Path) -> 
     assert not counts.complete
     numbers = [one.id for one in read_datagrams(capture.path, port=PORT, sender=lab.board_address)]
     assert 0 < 4 * BURST - len(numbers) <= counts.missing
-
-
-AS_USER = """
-from pathlib import Path
-from hil.network.capture import Capture
-from tests.boards import rack_tools
-rack_tools.build_air = lambda _: Path("{air}")
-rack = rack_tools.start_rack(Path("/mnt/rack"))
-interfaces = [rack.access_point_interface("b1"), "hil0"]
-capture = Capture.start(rack, interfaces, Path("/mnt/x.pcapng"), capture_filter="icmp")
-argv = ["ping", "-c", "3", "-i", "0.05", "-W", "5", rack.host_address]
-rack.spawn(argv, netns="b1", log_path=Path("/mnt/ping.log")).wait(20)
-counts = capture.stop()
-rack.stop()
-print("complete", counts.complete, "captured", counts.captured)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.needs_root
-def test_a_user_who_is_not_root_captures_in_a_rack() -> None:
-    """In a rack of a user namespace three pings are six frames, at the access point and on the bridge."""
-    program = AS_USER.format(air=build_air(AIR_DIR))
-    assert as_user(program, tun_mode="666").strip() == "complete True captured 12"
 
 
 def test_dropped_and_unread_frames_make_a_capture_incomplete() -> None:

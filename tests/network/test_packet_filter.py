@@ -16,7 +16,7 @@ import pytest
 
 from hil.base import process
 from hil.base.errors import RigError
-from hil.network.capture import Capture
+from hil.network.capture import Capture, CaptureCounts
 from hil.network.dissect.tshark import read_fields
 from hil.network.packet_filter import Dropped, PacketFilter
 from hil.network.process import LocalSpawner, Spawner
@@ -195,6 +195,7 @@ def test_rules_take_header_lengths_into_account(rack: VirtualRack, tmp_path: Pat
 
 AS_USER = """
 from pathlib import Path
+from hil.network.capture import Capture
 from hil.network.packet_filter import PacketFilter
 from tests.boards import rack_tools
 rack_tools.build_air = lambda _: Path("{air}")
@@ -204,6 +205,8 @@ dropping = PacketFilter(rack, port, address, 1883, log_path=Path("/mnt/nft.txt")
 def ping(timeout_s):
     argv = ["ping", "-c", "1", "-W", str(timeout_s), rack.host_address]
     return rack.spawn(argv, netns="b1", log_path=Path("/mnt/ping.log")).wait(20)
+capture = Capture.start(rack, [port, "hil0"], Path("/mnt/x.pcapng"), capture_filter="icmp")
+print("before", ping(10), "captured", capture.stop())
 with dropping.drop("all"):
     print("meanwhile", ping(1))
 print("afterwards", ping(10), "dropped", dropping.dropped_count() > 0)
@@ -213,10 +216,13 @@ rack.stop()
 
 @pytest.mark.slow
 @pytest.mark.needs_root
-def test_a_user_who_is_not_root_drops_packets_in_a_rack() -> None:
-    """In a rack of a user namespace the same rules hold, without root."""
+def test_a_user_who_is_not_root_drops_and_captures_packets_in_a_rack() -> None:
+    """In a rack of a user namespace the same rules hold, without root; a ping is two frames, at the access
+    point and on the bridge."""
     program = AS_USER.format(air=build_air(AIR_DIR))
-    assert as_user(program, tun_mode="666") == "meanwhile 1\nafterwards 0 dropped True\n"
+    before, *dropped = as_user(program, tun_mode="666").splitlines()
+    assert before == f"before 0 captured {CaptureCounts(captured=4, received=4, dropped=0)}"
+    assert dropped == ["meanwhile 1", "afterwards 0 dropped True"]
 
 
 def check_refused(spawner: Spawner, interface: str, folder: Path, said: str) -> None:
