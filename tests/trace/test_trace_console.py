@@ -38,14 +38,11 @@ def run_trace(session: AgentSession) -> Trace:
     return read_trace(series.columns, series.device, exact=False)
 
 
-def test_nothing_was_traced(session: AgentSession) -> None:
-    """Before a bench has traced there is nothing to send, and it is the configuration that asks for it."""
+def test_trace_is_no_bench(session: AgentSession) -> None:
+    """Before a bench has traced there is nothing to send, and it is the configuration that asks for it. No
+    list of benches names it, and it takes no parameters."""
     with pytest.raises(ConfigError, match="nothing was traced"):
         session.run_case(TRACE, timeout_s=TIMEOUT_S)
-
-
-def test_trace_is_no_bench(session: AgentSession) -> None:
-    """No list of benches names it, and it takes no parameters."""
     hello = session.hello
     assert hello is not None
     assert "trace" not in hello.benches

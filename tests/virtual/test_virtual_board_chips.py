@@ -1,19 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one chip does and another does not: identity, ROM and boot texts, foreign images, panics."""
+"""What one chip does and another does not: identity, ROM and boot texts, foreign images, panics, builds."""
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from hil.base.errors import FirmwareError
+from hil.boards.firmware.build import FIRMWARE_DIR
 from hil.session import trouble
+from hil.virtual.board import reset as resets
 from hil.virtual.board.chip import DETECTIONS
 from hil.virtual.board.chips import CHIPS
 from hil.virtual.board.loader import Registers
+from tests.host_builds import PLAIN, build_programs
 from tests.virtual.virtual_board_rig import MAC, OTA_0, BoardProcess, console, flash_files
 
 NEWER = ("esp32s3", "esp32c3")
@@ -261,3 +266,66 @@ def test_every_chip_answers_as_itself() -> None:
     for chip in CHIPS.values():
         info = chip.detection.security_info
         assert (int.from_bytes(info[12:16], "little") if info else 0) == chip.image_chip_id
+
+
+FIRMWARE, SYSTEM, CRASH = "hil-firmware-esp32c3.elf", "test_esp_system-esp32c3", "test_esp_crash-esp32c3"
+
+
+@pytest.fixture(scope="module")
+def c3_build() -> Path:
+    """The programs built for the ESP32-C3."""
+    return build_programs(PLAIN, FIRMWARE, SYSTEM, CRASH)
+
+
+def run(program: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("VBOARD_")}
+    return subprocess.run(
+        ["timeout", "-k", "1", "2", str(program)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        env=environment | variables,
+        check=False,
+    )
+
+
+@pytest.mark.slow
+def test_the_host_build_is_that_of_the_chip(c3_build: Path) -> None:
+    """Model, cores and the cycle counter's clock are the ESP32-C3's; an exception has RISC-V's name and
+    registers, and no backtrace. What the board can say of its last reset the firmware says in its hello."""
+    done = run(c3_build / "test" / SYSTEM, VBOARD_CHIP="esp32c3")
+    assert done.returncode == 0, done.stdout + done.stderr
+    said = run(c3_build / "test" / CRASH, CRASH="load").stdout
+    for text in ("panic'ed (Load access fault).", "MEPC    : 0x", "MTVAL   : 0x00000010"):
+        assert text in said
+    assert "Backtrace:" not in said
+    reasons = {reset.reason for reset in vars(resets).values() if isinstance(reset, resets.Reset)}
+    assert {"POWERON", "PANIC", "WDT"} <= reasons
+    for reason in reasons:
+        hello = run(c3_build / FIRMWARE, VBOARD_RESET_REASON=reason).stdout
+        assert re.findall(r" reset_reason=(\S+)", hello)[:1] == [reason]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("variable", "known"),
+    [
+        ("VBOARD_RESET_REASON=EXT", "POWERON, SW, PANIC, INT_WDT, TASK_WDT, WDT or BROWNOUT\n"),
+        ("VBOARD_CHIP=esp32s3", "esp32c3"),
+    ],
+)
+def test_a_board_that_the_program_is_not_for_is_refused(c3_build: Path, variable: str, known: str) -> None:
+    """A reset reason that no board gives, and another chip, end the program with those that there are."""
+    done = run(c3_build / FIRMWARE, **dict([variable.split("=")]))
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"{variable} is not {known}")
+
+
+@pytest.mark.slow
+def test_unknown_chip_is_no_target(tmp_path: Path) -> None:
+    """The host build names the file that a new target would need."""
+    command = ["cmake", "-S", str(FIRMWARE_DIR / "host"), "-B", str(tmp_path), "-DIDF_TARGET=esp99"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode != 0
+    assert "IDF_TARGET=esp99: there is no" in done.stderr

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real esptool command line works on a virtual board as on a real one.
+"""The real esptool command line and pytest-embedded work on a virtual board as on a real one.
 
 Most of it goes over fastrfc2217://; what goes over pyserial's own rfc2217:// is slow and therefore little.
 """
@@ -11,7 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.virtual.virtual_board_rig import OTA_0, BoardProcess, console, flash_files
+from tests.virtual.virtual_board_rig import (
+    OTA_0,
+    BoardProcess,
+    console,
+    flash_files,
+    make_build,
+    python,
+    write_flash_file,
+)
 
 
 def assert_flash_holds(board: BoardProcess, build: Path) -> None:
@@ -99,3 +107,60 @@ def test_run_leaves_the_loader(board: BoardProcess) -> None:
     """esptool run starts what is in flash without a pulse on EN."""
     board.esptool_ok("--after", "no-reset", "--no-stub", "run")
     assert board.wait_for(lambda state: state["app_pid"])["reset_reason"] == "SW"
+
+
+TEST_MODULE = """\
+def test_app(dut):
+    dut.write("hello")
+    dut.expect_exact("echo hello", timeout=20)
+    dut.serial.hard_reset()
+    dut.expect_exact("READY tag=one reset=POWERON", timeout=20)
+    dut.write("abort")
+    dut.expect_exact("Rebooting...", timeout=20)
+    dut.expect_exact("READY tag=one reset=PANIC", timeout=20)
+"""
+
+REGISTER = "from hil.boards import serial_url\n\nserial_url.register()\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("chip", "scheme", "is_flashed"),
+    [
+        ("esp32", "rfc2217", True),
+        ("esp32", "fastrfc2217", False),
+        pytest.param("esp32", "rfc2217", False, marks=pytest.mark.heavy),
+        pytest.param("esp32s3", "fastrfc2217", False, marks=pytest.mark.heavy),
+        pytest.param("esp32c3", "fastrfc2217", False, marks=pytest.mark.heavy),
+    ],
+)
+def test_autoflash_expect_write_and_reset(
+    tmp_path: Path, chip: str, scheme: str, *, is_flashed: bool
+) -> None:
+    """pytest-embedded, unmodified: an empty board is flashed with the build and runs it. Flashing over
+    pyserial's own client takes half a minute: the board that is flashed before shows the rest."""
+    build = make_build(tmp_path / "app", chip=chip, console_baud=115200)
+    flash = write_flash_file(tmp_path / "flash.bin", flash_files(build) if is_flashed else {})
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "pytest.ini").write_text("[pytest]\n")
+    (project / "test_app.py").write_text(TEST_MODULE)
+    (project / "conftest.py").write_text(REGISTER if scheme == "fastrfc2217" else "")
+    with BoardProcess(tmp_path / "board", "--chip", chip, flash=flash) as board:
+        done = python(
+            *("-m", "pytest", "-x", "--embedded-services", "esp,idf", "--target", chip),
+            *(
+                "--port",
+                board.url(scheme),
+                "--build-dir",
+                str(build),
+                "--root-logdir",
+                str(tmp_path / "logs"),
+            ),
+            *("--cache-dir", str(project / "cache")),  # the temporary folder's may be another user's
+            *(["--skip-autoflash", "y"] if is_flashed else []),
+            cwd=project,
+            timeout_s=150,
+        )
+        assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+        assert board.control.state()["app_elf_sha256"] is not None

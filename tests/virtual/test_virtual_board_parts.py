@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of a virtual board, each by itself: flash, SLIP, wires, reset circuit, otadata, loader."""
+"""The parts of a virtual board, each alone: flash, SLIP, wires, reset circuit, watchdog, otadata, loader."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ from hypothesis import strategies as st
 from hil.base.errors import ConfigError, RigError
 from hil.boards.firmware import otadata
 from hil.boards.firmware.app_image import xor_bytes
-from hil.virtual.board import chips, faults, panic, slip
+from hil.virtual.board import chips, faults, machine, panic, slip
 from hil.virtual.board import reset as resets
 from hil.virtual.board.cable import Wire, resample, same_baud
 from hil.virtual.board.chip import DETECTIONS, MAGIC_REGISTER, VirtualChip
-from hil.virtual.board.chips import ESP32, crc8_dallas
+from hil.virtual.board.chips import ESP32, ESP32C3, ESP32S3, crc8_dallas
+from hil.virtual.board.config import BoardConfig
 from hil.virtual.board.flash import FlashRangeError, NorFlash
 from hil.virtual.board.flash_commands import LoaderActions
 from hil.virtual.board.loader import SerialLoader
@@ -357,3 +358,56 @@ def test_noise_is_survived(noise: bytes) -> None:
         replies = loader.command(0x08, b"\x07\x07\x12\x20" + b"\x55" * 32)
         flash.close()
     assert len(replies) == 8
+
+
+WATCHDOG_S = 0.05
+
+
+@pytest.mark.parametrize("chip", [ESP32C3, ESP32S3], ids=lambda chip: chip.name)
+@pytest.mark.parametrize(
+    ("switched", "reasons"),
+    [
+        ((True, True), ["POWERON", "WDT"]),  # it bites once, and the straps still say download
+        ((True, False), ["POWERON"]),  # esptool does that to every chip it connects to
+        ((True, False, True), ["POWERON", "WDT"]),
+    ],
+    ids=["armed", "disarmed", "armed again"],
+)
+def test_an_armed_watchdog_resets_the_board_once(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    chip: VirtualChip,
+    switched: tuple[bool, ...],
+    reasons: list[str],
+) -> None:
+    """A serial client arms it to reset the chip; of all that is written before its time the last decides."""
+    monkeypatch.setattr(machine, "RTC_WATCHDOG_DELAY_S", WATCHDOG_S)
+    watchdog = chip.rtc_watchdog
+    assert watchdog is not None
+    downloads: list[str] = []
+
+    def log(line: str) -> None:
+        if line == "download mode":
+            downloads.append(board.reset_reason.reason)
+
+    async def write_registers() -> None:
+        board.circuit.set_lines(dtr=True, rts=False)
+        board.power_on()
+        for on in switched:
+            for address, value in (  # unlocked, written, locked again: as esptool does
+                (watchdog.protect, watchdog.key),
+                (watchdog.config1, 2000),
+                (watchdog.config0, watchdog.enable_bit if on else 0),
+                (watchdog.protect, 0),
+            ):
+                data = struct.pack("<4I", address, value, 0xFFFFFFFF, 0)
+                board.cable.receive(slip.encode(struct.pack("<BBHI", 0, 0x09, len(data), 0) + data))
+        passed = asyncio.Event()
+        machine.call_later(3 * WATCHDOG_S, passed.set)  # behind every timer that is due earlier
+        await passed.wait()
+        board.close()
+
+    flash = NorFlash(tmp_path / "flash.bin", chip.flash_bytes)
+    board = machine.VirtualBoard(BoardConfig("b1", chip, bytes(6)), flash, log)
+    asyncio.run(write_registers())
+    assert downloads == reasons

@@ -49,15 +49,9 @@ def as_user(program: str, *, tun_mode: str) -> str:
 
 
 @pytest.mark.needs_root
-def test_a_user_who_is_not_root_has_a_whole_rack() -> None:
-    """With the TUN device open to all, a rack runs in a user namespace, without real-time priority."""
-    program = START_AS_USER.format(air=build_air(rack_tools.AIR_DIR))
-    assert as_user(program, tun_mode="666").strip() == "ping 0 priority 0"
-
-
-@pytest.mark.needs_root
 def test_racks_of_two_users_do_not_meet(tmp_path: Path) -> None:
-    """While root keeps a rack up, a user has a whole one too, of the same name, boards and addresses."""
+    """While root keeps a rack up, a user who may open the TUN device has a whole one too, of the same name,
+    boards and addresses, in a user namespace and without real-time priority."""
     program = START_AS_USER.format(air=build_air(rack_tools.AIR_DIR))
     with rack_tools.running_rack(tmp_path / "rack") as other:
         assert as_user(program, tun_mode="666").strip() == "ping 0 priority 0"
