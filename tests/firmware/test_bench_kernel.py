@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holds for all benches of the kernel: what they refuse, one core, a late host, and what they leave."""
+"""What holds for all benches of the kernel: what they refuse, one core, a late host, and what they leave; and
+the figures of memory and rhealstone.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 import pytest
 
 from hil.base.errors import ConfigError
 from hil.model import Scalar
-from tests.firmware.kernel_rig import NOT_DONE, VOID, Board, measured
+from tests.firmware.kernel_rig import NOT_DONE, OK, VOID, Board, measured
 
 pytestmark = pytest.mark.slow
 
@@ -161,3 +164,55 @@ def test_abort_ends_a_run_soon_and_nothing_is_left_behind(
 ) -> None:
     """Runs that have long to go end when the host aborts them; the next ones work, and all memory is free."""
     board.check_that_nothing_is_left_behind(bench, whole, cut_short)
+
+
+HEAP_BYTES = (16, 64, 256, 1024, 4096, 16384)
+WORK_BYTES = (1024, 4096, 16384, 32768)
+HEAP_OPERATIONS, WORK_OPERATIONS = range(5), range(5, 9)
+SLOTS = {(operation, size) for operation in HEAP_OPERATIONS for size in HEAP_BYTES} | {
+    (operation, size) for operation in WORK_OPERATIONS for size in WORK_BYTES
+}
+
+
+def test_a_round_of_memory_is_each_operation_with_each_size_once(board: Board) -> None:
+    """Also where a case is longer than a burst; work on a block takes time that the counter can tell. What is
+    corrected is the cost of reading: nanoseconds are the cycles less what two readings in a row show."""
+    series = board.run("memory", count=20, warmup=2)
+    assert (series.rows, series.warmup_rows) == (22 * len(SLOTS), 2 * len(SLOTS))
+    assert NOT_DONE not in series.columns["outcome"]
+    slots = Counter(zip(series.columns["operation"], series.columns["size_bytes"], strict=True))
+    assert slots == dict.fromkeys(SLOTS, 22)
+    for operation in WORK_OPERATIONS:
+        assert all(row["raw_cycles"] > 0 for row in measured(series, {"operation": operation}))
+    mhz, read_cycles = int(str(series.device["cpu_mhz"])), int(str(series.device["clock_read_cycles"]))
+    for row in measured(series):
+        assert row["corrected_ns"] == max(0, row["raw_cycles"] - read_cycles) * 1000 // mhz
+
+
+def test_a_case_beyond_its_time_is_told_row_by_row(board: Board) -> None:
+    """What there was no time for is a row that was not done, with its operation and size."""
+    series = board.run("memory", count=200, warmup=0, timeout_ms=100)
+    assert series.rows == 200 * len(SLOTS)
+    late = series.columns["outcome"][-len(SLOTS) :]
+    assert set(late) == {NOT_DONE}
+    assert set(series.columns["raw_cycles"][-len(SLOTS) :]) == {0}
+    last = (series.columns[name][-len(SLOTS) :] for name in ("operation", "size_bytes"))
+    assert set(zip(*last, strict=True)) == SLOTS
+
+
+OPERATIONS = 6
+OF_ROUND = OPERATIONS + 1
+
+
+def test_rhealstones_figure_is_one_by_the_mean_of_the_six(board: Board) -> None:
+    """Of each round the mean, void where one of the six is; how often it fits a second is the Rhealstone."""
+    columns = board.run_until_void("rhealstone", count=1500, void_late_us=1000).columns
+    for first in range(0, len(columns["operation"]), OF_ROUND):
+        six, mean = slice(first, first + OPERATIONS), first + OPERATIONS
+        assert columns["host_late_us"][mean] == max(columns["host_late_us"][six])
+        assert columns["outcome"][mean] == max(columns["outcome"][six])
+        if columns["outcome"][mean] == OK:
+            assert columns["corrected_ns"][mean] == sum(columns["corrected_ns"][six]) // OPERATIONS
+    assert VOID in columns["outcome"][OPERATIONS::OF_ROUND]
+    rates = zip(columns["corrected_ns"], columns["per_second_count"], columns["outcome"], strict=True)
+    assert all(rate == 10**9 // nanoseconds for nanoseconds, rate, outcome in rates if outcome == OK)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The host's HTTP client over TLS: whom it trusts, and that it does not go on with whom it does not trust.
+"""The host's HTTP client over TLS: whom it trusts, and that it does not go on with whom it does not trust;
+and a product on a virtual board that updates itself by it: what boots then is up to board and product.
 
 A program (firmware/host/test/test_https_driver.c, ASan and UBSan) is told what to get; the server is
 Python's, and whether a session was resumed is its word.
@@ -13,15 +14,25 @@ import ssl
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from functools import partial
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 import trustme
 
-from tests.host_builds import build_sanitized
+from hil.boards.firmware.image import build_image_dir
+from tests.host_builds import PLAIN, build_programs, build_sanitized
+from tests.virtual.virtual_board_rig import (
+    PARTITIONS,
+    BoardProcess,
+    Console,
+    console,
+    flash_files,
+    write_flash_file,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -31,13 +42,16 @@ CONNECT_FAILED = "ESP_ERR_HTTP_CONNECT"
 CERT_VERIFY_FAILED = "2700"
 
 
+Handling = Callable[..., BaseHTTPRequestHandler]
+
+
 class Server(ThreadingHTTPServer):
     """An HTTPS server that notes of each request whether its session was resumed."""
 
     daemon_threads = True
 
-    def __init__(self, authority: trustme.CA, *names: str) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
+    def __init__(self, authority: trustme.CA, names: tuple[str, ...], handler: Handling) -> None:
+        super().__init__(("127.0.0.1", 0), handler)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.maximum_version = ssl.TLSVersion.TLSv1_2
         authority.issue_cert(*names).configure_cert(context)
@@ -70,9 +84,14 @@ class Handler(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
+class Files(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
 @contextmanager
-def serving(authority: trustme.CA, *names: str) -> Iterator[Server]:
-    server = Server(authority, *names)
+def serving(authority: trustme.CA, *names: str, handler: Handling = Handler) -> Iterator[Server]:
+    server = Server(authority, names, handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.05,))
     thread.start()
     try:
@@ -148,3 +167,79 @@ def test_saved_session_is_resumed(authority: trustme.CA, pem: Path) -> None:
         said = get(server, f"ca={pem}/ca.pem resume=3")
         assert server.resumed == [False, True, True]
     assert [entry["result"] for entry in said] == ["ESP_OK"] * 3
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Images of versions 1 and 2 (1.bin, 2.bin), build folders (1, 2), and the authority's ca.pem."""
+    folder = tmp_path_factory.mktemp("ota")
+    program = build_programs(PLAIN, "ota_product") / "test" / "ota_product"
+    (folder / "partitions.csv").write_text(PARTITIONS)
+    for version in ("1", "2"):
+        build = folder / version
+        build_image_dir(
+            program, build, project="product", version=version, partitions_csv=folder / "partitions.csv"
+        )
+        (folder / f"{version}.bin").write_bytes((build / "product.bin").read_bytes())
+    return folder
+
+
+@pytest.fixture
+def server(folder: Path, authority: trustme.CA) -> Iterator[str]:
+    """An HTTPS server of the folder; yields its address."""
+    authority.cert_pem.write_to_path(str(folder / "ca.pem"))
+    with serving(authority, "127.0.0.1", handler=partial(Files, directory=str(folder))) as served:
+        yield f"https://127.0.0.1:{served.server_address[1]}"
+
+
+@pytest.fixture
+def monitor(folder: Path, tmp_path: Path) -> Iterator[Console]:
+    """The console of a board on which version 1 was flashed, and has just started."""
+    flash = write_flash_file(tmp_path / "flash.bin", flash_files(folder / "1"))
+    with BoardProcess(tmp_path / "board", flash=flash) as board, console(board) as monitor:
+        monitor.reset("product 1 in ota_0")
+        yield monitor
+
+
+def update(monitor: Console, server: str, folder: Path) -> None:
+    """Update to version 2 and start it: it has this boot to confirm itself."""
+    monitor.write(f"update {server}/2.bin {folder}/ca.pem")
+    monitor.expect("updated: ESP_OK")
+    monitor.write("restart")
+    monitor.expect("product 2 in ota_1, state 1")
+
+
+def test_an_update_that_confirms_itself_stays(monitor: Console, server: str, folder: Path) -> None:
+    """Before that it cannot be updated in its turn; after it, it boots again and again."""
+    update(monitor, server, folder)
+    monitor.write(f"update {server}/1.bin {folder}/ca.pem")
+    monitor.expect("updated: ESP_ERR_OTA_ROLLBACK_INVALID_STATE")
+    monitor.write("confirm")
+    monitor.expect("confirmed: ESP_OK")
+    monitor.write("restart")
+    monitor.expect("product 2 in ota_1, state 2")
+
+
+def test_an_update_that_does_not_is_rolled_back(monitor: Console, server: str, folder: Path) -> None:
+    """By the boot loader at the next reset."""
+    update(monitor, server, folder)
+    monitor.write("restart")
+    monitor.expect("product 1 in ota_0")
+
+
+def test_an_update_may_give_itself_up(monitor: Console, server: str, folder: Path) -> None:
+    """It reboots into what was before, and is not tried again."""
+    update(monitor, server, folder)
+    monitor.write("give_up")
+    monitor.expect("product 1 in ota_0")
+    monitor.write("restart")
+    monitor.expect("product 1 in ota_0")
+
+
+def test_what_nobody_vouches_for_is_not_taken(monitor: Console, server: str, folder: Path) -> None:
+    """With another authority's certificate nothing is written, and version 1 boots on."""
+    trustme.CA().cert_pem.write_to_path(str(folder / "other.pem"))
+    monitor.write(f"update {server}/2.bin {folder}/other.pem")
+    monitor.expect("updated: ESP_ERR_HTTP_CONNECT")
+    monitor.write("restart")
+    monitor.expect("product 1 in ota_0")

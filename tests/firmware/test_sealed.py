@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sealed runs: the firmware on the host carries out a script in its flash, with nobody at its console."""
+"""What the firmware on the host does by its flash: it carries out a script with nobody at its console (sealed
+runs), and keeps an image that came over the air once the host has talked to it.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +9,15 @@ import os
 import struct
 import subprocess
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from hil.base.paths import PROJECT_ROOT
-from hil.boards.firmware.partition_table import read_csv, to_binary
+from hil.boards.firmware import otadata
+from hil.boards.firmware.partition_table import TABLE_OFFSET, read_csv, to_binary
 from hil.session.transfer import Transfer
 from hil.wire import Begin, Data, End, Hello, Message, Reply, format_command, parse_line
 from tests.virtual.virtual_board_rig import write_flash_file
@@ -22,7 +25,6 @@ from tests.virtual.virtual_board_rig import write_flash_file
 pytestmark = pytest.mark.slow
 
 FLASH_BYTES = 4 << 20
-TABLE_OFFSET = 0x8000
 TABLE = read_csv(PROJECT_ROOT / "firmware" / "partitions.csv")
 TEXT_MAX_BYTES = 65520
 TIMEOUT_S = 60.0
@@ -63,20 +65,25 @@ def sealed(text: bytes) -> bytes:
     return b"HILSEAL1" + struct.pack("<II", len(text), zlib.crc32(text)) + text
 
 
-def boot(firmware: Path, folder: Path, content: bytes) -> Log:
-    """Run the firmware once on a fresh flash whose partition ``scratch`` begins so, without any input."""
-    offset = next(partition.offset for partition in TABLE if partition.name == "scratch")
-    parts = {TABLE_OFFSET: to_binary(TABLE), offset: content}
-    path = write_flash_file(folder / "flash.bin", parts, FLASH_BYTES)
-    variables = {key: value for key, value in os.environ.items() if not key.startswith("VBOARD_")}
+def run(firmware: Path, folder: Path, parts: Mapping[int, bytes], said: bytes, **variables: str) -> bytes:
+    """Run the firmware once on a fresh flash with these parts, to the end of what it is told; return its
+    log."""
+    path = write_flash_file(folder / "flash.bin", {TABLE_OFFSET: to_binary(TABLE), **parts}, FLASH_BYTES)
+    own = {key: value for key, value in os.environ.items() if not key.startswith("VBOARD_")}
     with path.open("r+b") as file:
         done = subprocess.run(
-            [firmware], stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT_S, check=False,
-            pass_fds=[file.fileno()], env={**variables, "VBOARD_FLASH_FD": str(file.fileno())},
+            [firmware], input=said, capture_output=True, timeout=TIMEOUT_S, check=False,
+            pass_fds=[file.fileno()], env={**own, **variables, "VBOARD_FLASH_FD": str(file.fileno())},
         )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert b"Sanitizer" not in done.stderr
-    return Log(tuple(_messages(done.stdout.splitlines())))
+    return done.stdout
+
+
+def boot(firmware: Path, folder: Path, content: bytes) -> Log:
+    """Boot with a partition ``scratch`` that begins so, without any input."""
+    offset = next(partition.offset for partition in TABLE if partition.name == "scratch")
+    return Log(tuple(_messages(run(firmware, folder, {offset: content}, b"").splitlines())))
 
 
 def _messages(lines: Iterable[bytes]) -> Iterable[Message]:
@@ -161,3 +168,26 @@ def test_without_a_script_a_boot_is_an_ordinary_one(firmware: Path, tmp_path: Pa
     """Of an erased partition, and of one that a load on the flash has written to, nothing is said."""
     for content in (b"", b"\0" * 4096):
         assert [type(message) for message in boot(firmware, tmp_path, content).messages] == [Hello]
+
+
+OTADATA = 0xD000
+HELLO = format_command("hello", tag="a-1")
+
+
+@pytest.mark.parametrize(
+    ("before", "said", "after"),
+    [
+        (otadata.STATE_PENDING_VERIFY, HELLO, otadata.STATE_VALID),
+        (otadata.STATE_PENDING_VERIFY, b"", otadata.STATE_PENDING_VERIFY),
+        (otadata.STATE_PENDING_VERIFY, b"hello @a-1 *00000000\n", otadata.STATE_PENDING_VERIFY),
+        (otadata.STATE_UNDEFINED, HELLO, otadata.STATE_UNDEFINED),
+    ],
+    ids=("a command", "nothing", "a damaged line", "flashed by the host"),
+)
+def test_a_command_confirms_the_image(
+    firmware: Path, tmp_path: Path, before: int, said: bytes, after: int
+) -> None:
+    """The first command that arrives whole does, and writes only where the boot loader waits for it."""
+    run(firmware, tmp_path, {OTADATA: otadata.pack(1, before)}, said, VBOARD_APP_OFFSET="10000")
+    now = (tmp_path / "flash.bin").read_bytes()[OTADATA : OTADATA + 2 * otadata.SECTOR_BYTES]
+    assert now == otadata.pack(1, after).ljust(2 * otadata.SECTOR_BYTES, b"\xff")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is made of a trace: the picture, and the file for ui.perfetto.dev, read back with Perfetto's protocol."""
+"""What is made of a trace: the picture, and the file for ui.perfetto.dev, read back."""
 
 from __future__ import annotations
 

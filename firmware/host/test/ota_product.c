@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A product that updates itself, for tests/firmware/test_host_https_ota.py to talk to: it says its version
+/* A product that updates itself, for tests/firmware/test_host_https.py to talk to: it says its version
  * and its state, and obeys
  *
  *   update URL FILE    FILE has the authority's certificate
