@@ -6,12 +6,9 @@ from __future__ import annotations
 import json
 import os
 import re
-import select
 import signal
-import subprocess
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 
@@ -21,6 +18,7 @@ import trustme
 from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
 from hil.model import Case, Scalar, Series
 from hil.session import AgentSession
+from tests.firmware import kernel_rig
 from tests.firmware.case_defaults import case_defaults
 from tests.network.mqtt_peer import Packet, Peer, nothing
 from tests.network.mqtt_rig import Mosquitto
@@ -33,38 +31,6 @@ RING_SAMPLES = 32
 BURST_ROWS = 48 * 1024 // (7 * 4)
 
 DEFAULTS = case_defaults("publish", interval_us=5000, count=20, warmup=2, nodelay=0)
-
-
-@dataclass(frozen=True)
-class PipeConsole:
-    """The board's UART: stdin and stdout of the firmware process."""
-
-    process: subprocess.Popen[bytes]
-
-    def read(self, timeout_s: float) -> bytes:
-        assert self.process.stdout is not None
-        ready, _, _ = select.select([self.process.stdout], [], [], timeout_s)
-        return os.read(self.process.stdout.fileno(), 65536) if ready else b""
-
-    def write(self, data: bytes) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(data)
-        self.process.stdin.flush()
-
-
-@pytest.fixture
-def firmware_process(firmware: Path) -> Iterator[subprocess.Popen[bytes]]:
-    process = subprocess.Popen([firmware], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    yield process
-    process.kill()
-    process.communicate()
-
-
-@pytest.fixture
-def session(firmware_process: subprocess.Popen[bytes]) -> AgentSession:
-    agent = AgentSession(PipeConsole(firmware_process), "board-1")
-    agent.wait_ready(10.0)
-    return agent
 
 
 def run(session: AgentSession, **parameters: Scalar) -> Series:
@@ -288,23 +254,21 @@ def test_client_id_is_the_boards_own(session: AgentSession) -> None:
     assert client_ids == {f"hil-{mac}"}
 
 
-def test_timer_lateness_is_of_one_run(
-    firmware_process: subprocess.Popen[bytes], session: AgentSession
-) -> None:
+def test_timer_lateness_is_of_one_run(firmware: Path) -> None:
     """A host that stopped the board in a run shows in that run's environment and not in the next one's."""
     stopped_s = 0.5
 
     def stop_once(packet: Packet) -> bool:
         if json.loads(packet.payload)["n"] == 5 and not stopped:
             stopped.append(packet)
-            os.kill(board, signal.SIGSTOP)
+            os.kill(pid, signal.SIGSTOP)
             time.sleep(stopped_s)
-            os.kill(board, signal.SIGCONT)
+            os.kill(pid, signal.SIGCONT)
         return True
 
     stopped: list[Packet] = []
-    board = firmware_process.pid
-    with Peer.listen() as peer, peer.serve(stop_once):
+    with kernel_rig.board(firmware) as board, Peer.listen() as peer, peer.serve(stop_once):
+        pid, session = board.process.process.pid, board.session
         provision_peer(session, peer)
         first, second = (int(str(run(session, warmup=0).device["timer_lateness_max_us"])) for _ in range(2))
     assert first > stopped_s * 1e6 / 2 > second
