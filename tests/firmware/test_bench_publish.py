@@ -86,13 +86,17 @@ def test_random_plan_repeats_with_its_seed_and_keeps_its_mean(
     assert abs(sum(first) / len(first) - 2000) < 150  # 3.7 standard errors
 
 
-def test_periodic_plan_is_a_grid_of_ticks(session: AgentSession, mosquitto: Mosquitto) -> None:
-    """schedule=periodic plans every interval exactly."""
+def test_a_case_is_as_it_was_asked_for(session: AgentSession, mosquitto: Mosquitto) -> None:
+    """schedule=periodic plans every interval exactly; the record says of nodelay what the socket says; with
+    api=enqueue the mqtt task gets every message through as well, and the outbox holds them meanwhile."""
     provision(session, mosquitto)
-    series = run(session, schedule="periodic", interval_us=4000)
-    planned = series.columns["planned_us"]
-    assert {b - a for a, b in pairwise(planned)} == {4000}
+    series = run(session, schedule="periodic", interval_us=4000, nodelay=1)
+    assert {b - a for a, b in pairwise(series.columns["planned_us"])} == {4000}
     assert set(series.columns["outcome"]) == {OK}
+    enqueued = run(session, api="enqueue", nodelay=0)
+    assert [one.device["nodelay"] for one in (series, enqueued)] == [1, 0]
+    assert set(enqueued.columns["outcome"]) == {OK}
+    assert int(str(enqueued.device["outbox_max_bytes"])) >= 2 * 128
 
 
 def test_long_case_comes_in_bursts_and_is_whole(session: AgentSession, mosquitto: Mosquitto) -> None:
@@ -101,20 +105,6 @@ def test_long_case_comes_in_bursts_and_is_whole(session: AgentSession, mosquitto
     series = run(session, interval_us=500, count=BURST_ROWS + 100, warmup=3, payload_bytes=80)
     assert (series.rows, series.warmup_rows) == (BURST_ROWS + 103, 3)
     assert list(series.columns["planned_us"]) == sorted(series.columns["planned_us"])
-
-
-def test_nodelay_is_read_back(session: AgentSession, mosquitto: Mosquitto) -> None:
-    """The record says what the socket says, not what was asked for."""
-    provision(session, mosquitto)
-    assert [run(session, nodelay=value).device["nodelay"] for value in (0, 1)] == [0, 1]
-
-
-def test_enqueue_leaves_sending_to_the_mqtt_task(session: AgentSession, mosquitto: Mosquitto) -> None:
-    """api=enqueue gets every message through as well; the outbox holds them meanwhile."""
-    provision(session, mosquitto)
-    series = run(session, api="enqueue")
-    assert set(series.columns["outcome"]) == {OK}
-    assert int(str(series.device["outbox_max_bytes"])) >= 2 * 128
 
 
 def test_producer_that_outruns_the_publisher_loses_nothing_silently(
