@@ -175,16 +175,6 @@ def test_the_same_bytes_pass_without_a_boot(gate_lab: GateLab, virtual_firmware:
     assert judged.verdict["outcome"] == "pass"
 
 
-def test_a_replay_gives_the_same_bytes(gate_lab: GateLab, slower: Judged) -> None:
-    """`hil gate` on a run's folder says and writes the same again, with the same status."""
-    stored = slower.path / "verdicts.json"
-    before = stored.read_bytes()
-    replayed = gate_lab.replay(slower.path)
-    assert replayed.returncode == slower.exit_code, replayed.stdout
-    assert "same verdict, byte" in replayed.stdout
-    assert stored.read_bytes() == before
-
-
 @pytest.mark.heavy
 def test_a_rack_qualifies_by_unchanged_firmware(gate_lab: GateLab, virtual_firmware: Path) -> None:
     """`hil rack qualify --runs 1` measures a firmware against itself, in turns as any base, under simulated

@@ -118,7 +118,7 @@ def test_two_boots_do_not_tell_time_from_image() -> None:
     """One boot each, and another channel: the room may have changed in between."""
     facts: tuple[Facts, Facts] = ({"device": {"channel": 11}}, {"device": {"channel": 6}})
     item = judged(with_facts(run(effect=0.5, looks=((1, 1),), entry=comparison()), *facts))
-    assert "the candidate counts: the channel 11 (else 6)" in item.reason
+    assert "candidate counts: the channel 11 (" in item.reason
 
 
 ATTACKS = {
