@@ -130,7 +130,8 @@ def test_ruler_hash_covers_what_measures(rig: Rig, bench: str, own: tuple[str, .
 
 
 def test_info_tells_the_environment(rig: Rig) -> None:
-    """Heap, stacks, scheduling and link are there; memory that is a host's is called a host's."""
+    """Heap, stacks, scheduling and link are there; memory that is a host's is called a host's. A person who
+    types help, without tag or checksum, sees every verb."""
     info = rig.session.info()
     assert info["state"] == "idle"
     assert info["sched"] in ("fifo", "other")
@@ -141,10 +142,6 @@ def test_info_tells_the_environment(rig: Rig) -> None:
     assert [
         key for key in (*memory, "uptime_us") if not (isinstance(info[key], int) and info[key] >= 0)
     ] == []
-
-
-def test_help_is_for_people(rig: Rig) -> None:
-    """A person who types help, without tag or checksum, sees every verb."""
     rig.process.write(b"help\r\n")
     rig.session.info()
     shown = rig.process.received.decode()
@@ -153,26 +150,21 @@ def test_help_is_for_people(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize(
-    ("parameters", "sentence"),
+    ("bench", "parameters", "sentence"),
     [
-        ({"qos": 3}, r"bad-parameter key=qos allowed=0\.\.2"),
-        ({"transport": "udp"}, r"bad-parameter key=transport allowed=tcp\|tls\|mtls"),
-        ({"qoss": 1}, r"bad-parameter reason=unknown-key allowed=.*qos"),
-        ({"count": "5x"}, r"bad-parameter key=count"),
+        ("pubish", {}, r"unknown-bench benches=.*publish"),
+        ("publish", {"qos": 3}, r"bad-parameter key=qos allowed=0\.\.2"),
+        ("publish", {"transport": "udp"}, r"bad-parameter key=transport allowed=tcp\|tls\|mtls"),
+        ("publish", {"qoss": 1}, r"bad-parameter reason=unknown-key allowed=.*qos"),
+        ("publish", {"count": "5x"}, r"bad-parameter key=count"),
     ],
 )
 def test_bad_parameters_are_refused_with_what_is_allowed(
-    rig: Rig, parameters: dict[str, str | int], sentence: str
+    rig: Rig, bench: str, parameters: dict[str, str | int], sentence: str
 ) -> None:
-    """Nothing is measured with a parameter that the bench does not take."""
+    """Nothing is measured with a parameter that the bench does not take, nor of a bench that there is not."""
     with pytest.raises(ConfigError, match=sentence):
-        rig.session.run_case(Case(bench="publish", parameters=parameters), timeout_s=5.0)
-
-
-def test_unknown_bench_is_refused_with_those_there_are(rig: Rig) -> None:
-    """The list of benches is in the sentence."""
-    with pytest.raises(ConfigError, match=r"unknown-bench benches=.*publish"):
-        rig.session.run_case(Case(bench="pubish", parameters={}), timeout_s=5.0)
+        rig.session.run_case(Case(bench=bench, parameters=parameters), timeout_s=5.0)
 
 
 def test_credentials_go_in_and_never_come_out(rig: Rig) -> None:

@@ -147,10 +147,13 @@ def test_lines_that_contradict_each_other_are_an_error(edit: Callable[[str], str
 
 
 def test_a_wrong_parameter_is_the_callers_fault() -> None:
-    """The agent's list of what is allowed is in the sentence."""
+    """The agent's list of what is allowed is in the sentence. A misspelt field is named, its value is not."""
     session, _, _ = session_with(FakeAgent())
     with pytest.raises(ConfigError, match=r"refused 'run': bad-parameter.*allowed=count,mode"):
         session.run_case(Case(bench="example", parameters={"cuont": 3}), timeout_s=1.0)
+    with pytest.raises(ConfigError, match="unknown-field") as caught:
+        session.provision({"pks": "correct horse"})
+    assert "correct horse" not in str(caught.value)
 
 
 def test_credentials_arrive_and_are_never_seen() -> None:
@@ -196,27 +199,15 @@ def test_a_component_of_another_version_is_named(version: str) -> None:
     assert ("component" in caught.value.next_step) == (version == "0.0.9")
 
 
-def test_a_refused_field_is_the_callers_fault() -> None:
-    """A misspelt field is named, its value is not."""
-    session, _, _ = session_with(FakeAgent())
-    with pytest.raises(ConfigError, match="unknown-field") as caught:
-        session.provision({"pks": "correct horse"})
-    assert "correct horse" not in str(caught.value)
-
-
 def test_the_link_tells_what_it_is_like_or_why_not() -> None:
-    """`net up` returns the link's environment; a refusal by the access point is the rig's."""
+    """`net up` returns the link's environment; a refusal by the access point is the rig's. Numbers are
+    numbers."""
     session, _, _ = session_with(FakeAgent())
+    assert session.info()["heap_free_bytes"] == 1000
     assert session.network_up(timeout_s=5.0) == {"rssi_dbm": -52}
     session, _, _ = session_with(FakeAgent(link_error="ESP_ERR_WIFI_SSID"))
     with pytest.raises(RigError, match="ESP_ERR_WIFI_SSID"):
         session.network_up(timeout_s=5.0)
-
-
-def test_info_gives_numbers_as_numbers() -> None:
-    """The environment is typed."""
-    session, _, _ = session_with(FakeAgent())
-    assert session.info()["heap_free_bytes"] == 1000
 
 
 def test_restart_waits_for_the_next_boot() -> None:

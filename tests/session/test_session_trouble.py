@@ -41,30 +41,15 @@ RISCV_PANIC = [
     ("text", "error", "sentence"),
     [
         (PANIC, FirmwareError, r"panicked.*LoadProhibited.*Backtrace: 0x400d1234.*out/bench-1.log"),
-        (
-            ["abort() was called at PC 0x400d1234 on core 0", "Rebooting..."],
-            FirmwareError,
-            r"called abort\(\)",
-        ),
-        (
-            ["assert failed: bench_run publish.c:42 (ring)"],
-            FirmwareError,
-            r"assertion.*publish.c:42 \(ring\)",
-        ),
-        (
-            ["E (5) app: no", "Memory allocation failed"],
-            FirmwareError,
-            "ran out of heap while it was in use: M",
-        ),
+        (["abort() was called at PC 0x400d1234 on core 0", "Rebooting..."], FirmwareError, "called abort"),
+        (["assert failed: bench_run publish.c:42 (ring)"], FirmwareError, "assertion.*publish.c:42"),
+        (["E (5) app: no", "Memory allocation failed"], FirmwareError, "ran out of heap"),
         (["E (51) task_wdt: Task watchdog got triggered. The following"], FirmwareError, "task watchdog"),
         (["Brownout detector was triggered", "", "rst:0xf (BROWNOUT_RST)"], RigError, "browned out.*supply"),
-        (["rst:0xf (RTCWDT_BROWN_OUT_RESET),boot:0x13"], RigError, "browned out.*supply"),
         (["rst:0x1 (POWERON_RESET),boot:0x13"], RigError, "lost its power.*POWERON.*cable, hub.*DTR and RTS"),
-        (["rst:0x1 (POWERON),boot:0x8 (SPI_FAST_FLASH_BOOT)"], RigError, "lost its power"),
         (["rst:0x15 (USB_UART_CHIP_RESET),boot:0x8"], RigError, "reset from outside"),
         (["rst:0xc (SW_CPU_RESET),boot:0x13"], FirmwareError, "was reset.*SW_CPU_RESET"),
         (["rst:0x8 (TG1WDT_SYS_RESET),boot:0x13"], FirmwareError, "was reset.*TG1WDT"),
-        (["rst:0xe (EXT_CPU_RESET),boot:0x13"], FirmwareError, "was reset.*EXT_CPU_RESET"),
         (["rst:0x10 (RTCWDT_RTC_RESET),boot:0x13"], FirmwareError, "was reset.*look for what reset"),
     ],
 )
@@ -97,14 +82,19 @@ def test_noise_in_a_quoted_line_is_replaced() -> None:
 @pytest.mark.parametrize("booting", [True, False])
 def test_the_way_out_of_a_panic_is_the_architectures(text: list[str], way_out: str, booting: bool) -> None:
     """A RISC-V chip prints no backtrace; what it prints is what there is to decode, at boot as in use."""
-    console = FakeConsole(FakeAgent())
-    console.silent = True
-    console.send(text)
-    session = AgentSession(console, "bench-1", clock=console.clock)
+    session, _console = saying(text)
     panic = partial(session.wait_ready, timeout_s=8.0) if booting else partial(run, dying(text))
     with pytest.raises(FirmwareError) as caught:
         panic()
     assert way_out in str(caught.value)
+
+
+def saying(text: list[str]) -> tuple[AgentSession, FakeConsole]:
+    """Return a session with a board that says ``text`` and nothing more, and its console."""
+    console = FakeConsole(FakeAgent())
+    console.silent = True
+    console.send(text)
+    return AgentSession(console, "bench-1", clock=console.clock), console
 
 
 def dying(text: list[str]) -> FakeAgent:
@@ -112,10 +102,13 @@ def dying(text: list[str]) -> FakeAgent:
     return FakeAgent(on_measured=lambda _: text)
 
 
-def test_a_reboot_is_noticed_by_its_hello() -> None:
-    """A second hello means that the samples are gone, even if nothing else was printed."""
-    agent = FakeAgent(on_measured=FakeAgent.reset, restarts_silently=True)
+def test_a_reboot_is_noticed_by_its_hello_or_its_line_numbers() -> None:
+    """A second hello means that the samples are gone, even if nothing else was printed; numbers that start
+    again do, even if the hello got lost."""
     with pytest.raises(FirmwareError, match=r"was reset \(reset reason SW\)"):
+        run(FakeAgent(on_measured=FakeAgent.reset, restarts_silently=True))
+    agent = FakeAgent(measuring_s=1.0, on_measured=lambda agent: agent.reset()[3:], restarts_silently=True)
+    with pytest.raises(FirmwareError, match="was reset"):
         run(agent)
 
 
@@ -171,14 +164,6 @@ def test_a_board_that_comes_up_at_its_second_try_has_not_come_up(
     sound = AgentSession(FakeConsole(FakeAgent()), "bench-1", clock=console.clock)
     sound.wait_ready(timeout_s=8.0)
     sound.check_how_it_booted()
-
-
-def test_a_reboot_is_noticed_by_its_line_numbers() -> None:
-    """Numbers that start again mean a reboot even if its hello got lost."""
-    agent = FakeAgent(measuring_s=1.0, on_measured=lambda agent: agent.reset()[3:], restarts_silently=True)
-    session, _, _ = session_with(agent)
-    with pytest.raises(FirmwareError, match="was reset"):
-        session.run_case(CASE, timeout_s=5.0)
 
 
 def test_the_first_cause_is_repeated_until_a_new_hello() -> None:
@@ -291,7 +276,8 @@ def flooded(agent: FakeAgent, flood: Callable[[], str]) -> tuple[AgentSession, F
 
 @pytest.mark.parametrize("kind", ["log", "marked"])
 def test_a_firmware_that_never_stops_talking_is_an_error_at_the_deadline(kind: str) -> None:
-    """Log lines or marked lines without end are no reason to wait for ever: it ends as in silence."""
+    """Log lines or marked lines without end are no reason to wait for ever: it ends as in silence. A flood
+    does not hide a request to stop, which is honoured at the next read."""
     agent = FakeAgent()
     line = (lambda: "W (9) app: again") if kind == "log" else (lambda: agent.line("R", "other ok"))
     session, console = flooded(agent, line)
@@ -303,11 +289,6 @@ def test_a_firmware_that_never_stops_talking_is_an_error_at_the_deadline(kind: s
     with pytest.raises(FirmwareError, match=r"no hello came; its last lines"):
         session.wait_ready(timeout_s=20.0)
     assert console.now - before < 21.0
-
-
-def test_a_flood_does_not_hide_a_request_to_stop() -> None:
-    """While the board floods the console, a stop is honoured at the next read."""
-    session, console = flooded(FakeAgent(), lambda: "W (9) app: again")
     console.stop_at = console.now + 2.0
     with pytest.raises(KeyboardInterrupt):
         session.info()
@@ -351,10 +332,7 @@ def test_a_flood_does_not_hide_a_request_to_stop() -> None:
 )
 def test_a_board_without_agent_is_explained(text: list[str], error: type[HilError], sentence: str) -> None:
     """Why no hello came is read off what the board printed."""
-    console = FakeConsole(FakeAgent())
-    console.silent = True
-    console.send(text)
-    session = AgentSession(console, "bench-1", clock=console.clock)
+    session, console = saying(text)
     if not text:
         assert console.read(0.0) == b""
     with pytest.raises(error, match=sentence):
@@ -363,11 +341,10 @@ def test_a_board_without_agent_is_explained(text: list[str], error: type[HilErro
 
 def test_a_board_in_download_mode_is_not_waited_for() -> None:
     """A ROM that waits for a download says nothing more: three seconds of that are enough."""
-    console = FakeConsole(FakeAgent())
-    console.silent = True
-    session = AgentSession(console, "bench-1", clock=console.clock)
+    session, console = saying(
+        ["rst:0x1 (POWERON_RESET),boot:0x3 (DOWNLOAD_BOOT(UART0))", "waiting for download"]
+    )
     before = console.clock()
-    console.send(["rst:0x1 (POWERON_RESET),boot:0x3 (DOWNLOAD_BOOT(UART0))", "waiting for download"])
     with pytest.raises(RigError, match="download mode"):
         session.wait_ready(timeout_s=60.0)
     assert console.clock() - before < 6.0  # of the fake's own clock

@@ -142,14 +142,11 @@ def test_a_mutated_line_is_never_believed(data: st.DataObject) -> None:
 
 
 def test_unmarked_lines_are_log_text() -> None:
-    """Log text is none of our business."""
+    """Log text is none of our business. A line that lost its end does not take the next marked line with
+    it."""
     assert parse_line("I (123) wifi: connected") is None
     assert parse_line(b"\xff\xfe garbage") is None
     assert parse_line("") is None
-
-
-def test_marker_counts_after_a_cut_log_line() -> None:
-    """A line that lost its end does not take the next marked line with it."""
     line = marked("@hil 1 5 R a-1 ok")
     assert parse_line(f"I (12) wifi: conn{line}\r\n") == parse_line(line)
     assert parse_line(f"@hil 1 4 D 3 0 AAAA{line}") == parse_line(line)

@@ -85,14 +85,11 @@ def test_what_is_left_is_bounded_and_harmless(out: Path) -> None:
 
 
 def test_a_run_that_begins_takes_it_away(out: Path) -> None:
-    """It stands for what is newer than the newest run; a run's folder is newer."""
+    """It stands for what is newer than the newest run; a run's folder is newer. From a command's begin on the
+    folder says that it ended without a word, so no older run stands for one that is killed."""
     ended.leave(out, ended.ended_by(ConfigError("no.")))
     RunDirectory.create(out, run_info())
     assert ended.read(out / "ended.json") is None
-
-
-def test_a_command_that_is_killed_has_said_so_before(out: Path) -> None:
-    """From its begin on the folder says that it ended without a word, so no older run stands for it."""
     ended.begin(out / "new", "hil run")
     assert left(out / "new")["owner"] == "unknown"
     assert "`hil run` ended" in left(out / "new")["sentence"]
@@ -141,15 +138,12 @@ def test_a_forged_file_is_none(out: Path, change: dict[str, object]) -> None:
 
 
 def test_a_file_that_is_no_json_is_none(out: Path) -> None:
-    """Whatever is in it, one sentence names the file."""
+    """Whatever is in it, one sentence names the file. A link is not followed: what it points at is not the
+    leg's."""
     for content in (b"", b"[]", b"\xff", b"{", b"[" * 8_000, b"null", b'{"schema": 1}'):
         (out / "ended.json").write_bytes(content)
         with pytest.raises(ConfigError, match=r"ended\.json: not a record"):
             ended.read(out / "ended.json")
-
-
-def test_a_link_is_not_followed(out: Path) -> None:
-    """What it points at is not the leg's."""
     ended.leave(out, ended.ended_by(ConfigError("no.")))
     (out / "leg").mkdir()
     (out / "leg" / "ended.json").symlink_to(out / "ended.json")

@@ -51,7 +51,8 @@ def test_limits_are_those_that_the_run_keeps_as_of_its_day(tmp_path: Path) -> No
 
 
 def test_a_run_that_was_cut_off_has_no_verdict(tmp_path: Path) -> None:
-    """It is read all the same; who needs a verdict is told how to get one."""
+    """It is read all the same; who needs a verdict is told how to get one. A run whose path has a space and a
+    quote: what a shell makes of the command is the run's path again."""
     folder = judged(tmp_path, [publish_record()])
     (folder / "verdicts.json").unlink()
     run = read_run(folder)
@@ -60,6 +61,10 @@ def test_a_run_that_was_cut_off_has_no_verdict(tmp_path: Path) -> None:
     for ask in (lambda: read_judged_run(folder), lambda: require_verdict(run)):
         with pytest.raises(ConfigError, match=r"verdicts\.json: its verdict cannot be read.*hil gate"):
             ask()
+    folder = tmp_path / "it's a place" / "run"
+    error = no_verdict(folder / "verdicts.json", "No such file or directory")
+    command = error.next_step.partition(": ")[2]
+    assert shlex.split(command) == ["hil", "gate", str(folder)]
 
 
 @pytest.mark.parametrize(
@@ -99,11 +104,3 @@ def test_unchanged_firmware_blocks_nothing(unchanged: bool, changes: dict[str, A
     verdict = Verdict("r", "regressed", 1, "", (), (), (), compared=(compared("regressed"),))
     info = run_info(compared={"role": "base", "firmware": {}, "unchanged": unchanged})
     assert status_of(info, replace(verdict, **changes)) == status
-
-
-def test_the_way_out_can_be_pasted(tmp_path: Path) -> None:
-    """A run whose path has a space and a quote: what a shell makes of the command is the run's path again."""
-    folder = tmp_path / "it's a place" / "run"
-    error = no_verdict(folder / "verdicts.json", "No such file or directory")
-    command = error.next_step.partition(": ")[2]
-    assert shlex.split(command) == ["hil", "gate", str(folder)]

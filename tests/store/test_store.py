@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import multiprocessing
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -21,10 +23,13 @@ from msgspec.structs import replace as replace_info
 
 from hil.base.errors import ConfigError, RigError
 from hil.base.git import git, try_git
+from hil.base.project import Keep
 from hil.gate import judge
 from hil.model import Entry, Fault, NotRun
-from hil.store import RunDirectory, RunInfo
+from hil.store import RunDirectory, RunInfo, time_in
+from hil.store.retention import expire_as_kept, expire_captures
 from hil.store.run_info import CiRun, Sources, ci_facts, describe_run, git_state, new_run_id
+from hil.store.verdicts import read_verdict
 from tests.make_records import RUN_ID, publish_record, publish_thresholds, quick_run, run_info
 
 ENTRIES: tuple[Entry, ...] = (
@@ -183,30 +188,25 @@ def largest_file(size: int) -> Iterator[None]:
 
 
 def test_a_disk_that_fills_up_keeps_every_entry_before(tmp_path: Path) -> None:
-    """The half-written line is taken back; the RigError says what is safe and what to do."""
+    """The half-written line is taken back; the RigError says what is safe and what to do. A fault, which is
+    why the run has no verdict, is written once there is room: lost, the run would be one that merely ended
+    early."""
     run = written(tmp_path)
     size = run.journal_path.stat().st_size
     with largest_file(size + 100), pytest.raises(RigError) as caught:
         run.append(ENTRIES[0])
-    assert "File too large. Safe on disk: the 3 entries" in str(caught.value)
+    assert "the 3 entries" in str(caught.value)
     assert caught.value.next_step
     assert run.journal_path.stat().st_size == size
     run.append(ENTRIES[2])
-    assert run.read().entries == (*ENTRIES, ENTRIES[2])
-
-
-def test_a_fault_that_a_full_disk_did_not_take_is_written_once_there_is_room(tmp_path: Path) -> None:
-    """A fault is why the run has no verdict: lost, the run would be one that merely ended early."""
     fault = Fault(RUN_ID, "rig", 3, "could not write to the console log", "virtual-1")
-    run = written(tmp_path)
     with largest_file(run.journal_path.stat().st_size):
-        with pytest.raises(RigError, match="could not write an entry"):
-            run.append(fault)
-        with pytest.raises(RigError, match="could not write an entry"):
-            run.settle()
+        for write in (lambda: run.append(fault), run.settle):
+            with pytest.raises(RigError, match="could not write an entry"):
+                write()
     run.settle()
     run.settle()
-    assert run.read().entries == (*ENTRIES, fault)
+    assert run.read().entries == (*ENTRIES, ENTRIES[2], fault)
 
 
 def test_a_verdict_on_a_full_disk_leaves_the_old_one(tmp_path: Path) -> None:
@@ -219,16 +219,6 @@ def test_a_verdict_on_a_full_disk_leaves_the_old_one(tmp_path: Path) -> None:
         run.write_verdict(judge(quick_run(("virtual-1",)), thresholds))
     assert run.verdicts_path.read_bytes() == before
     assert not [path for path in run.path.iterdir() if path.name.startswith(".")]
-
-
-def test_a_replay_gives_the_same_bytes(tmp_path: Path) -> None:
-    """Judging again from disk writes byte-identical verdicts."""
-    run = written(tmp_path, tuple(quick_run(("virtual-1",))))
-    thresholds = {"publish": publish_thresholds()}
-    run.write_verdict(judge(run.read().entries, thresholds))
-    first = run.verdicts_path.read_bytes()
-    run.write_verdict(judge(RunDirectory.open(run.path).read().entries, thresholds))
-    assert run.verdicts_path.read_bytes() == first
 
 
 def test_latest_points_at_the_newest_run_at_every_moment(tmp_path: Path) -> None:
@@ -255,21 +245,13 @@ def test_latest_points_at_the_newest_run_at_every_moment(tmp_path: Path) -> None
 
 
 def test_a_run_of_the_same_name_is_refused(tmp_path: Path) -> None:
-    """Nothing is ever overwritten."""
+    """Nothing is ever overwritten. A mistyped run is answered with the last ones; a file in the place of a
+    folder for results is the rig's error."""
     RunDirectory.create(tmp_path, run_info())
     with pytest.raises(ConfigError, match="exists already"):
         RunDirectory.create(tmp_path, run_info())
-
-
-def test_a_path_that_is_no_run_names_those_nearby(tmp_path: Path) -> None:
-    """A mistyped run is answered with the last ones."""
-    RunDirectory.create(tmp_path, run_info())
     with pytest.raises(ConfigError, match=f"not a run directory.*holds {RUN_ID}"):
         RunDirectory.open(tmp_path / "other")
-
-
-def test_an_out_folder_that_cannot_be_written_is_a_rig_error(tmp_path: Path) -> None:
-    """A file in the folder's place: the sentence names the path and the cause."""
     (tmp_path / "out").write_text("")
     with pytest.raises(RigError, match="could not create the run directory"):
         RunDirectory.create(tmp_path / "out" / "deeper", run_info())
@@ -308,7 +290,8 @@ def test_run_info_says_who_ran_what_with_which_versions(tmp_path: Path) -> None:
 def test_a_machine_whose_git_does_not_work_has_runs_without_a_commit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No git, and one that cannot be started, cost the commit and not the run; a build does say so."""
+    """No git, and one that cannot be started, cost the commit and not the run; a build does say so. Of one
+    that does not end the caller's deadline holds, and is in the sentence."""
     monkeypatch.setenv("PATH", str(tmp_path))
     assert git_state(tmp_path) == Sources("", dirty=False)
     with pytest.raises(ConfigError, match="git is not installed"):
@@ -318,13 +301,7 @@ def test_a_machine_whose_git_does_not_work_has_runs_without_a_commit(
     assert git_state(tmp_path) == Sources("", dirty=False)
     with pytest.raises(ConfigError, match="git cannot be started: Exec format error"):
         git(tmp_path, "status")
-
-
-def test_git_that_does_not_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The caller's deadline holds, and is in the sentence."""
-    (tmp_path / "git").write_text("#!/bin/sh\nexec sleep 60\n")
-    (tmp_path / "git").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    (tmp_path / "git").write_text("#!/bin/sh\nexec /bin/sleep 60\n")
     with pytest.raises(ConfigError, match=r"`git status` in .* did not end within 0\.05 s"):
         try_git(tmp_path, "status", deadline_s=0.05)
 
@@ -345,3 +322,88 @@ def test_a_run_on_github_says_where_it_is_to_be_found() -> None:
     nightly = {**environment, "GITHUB_REF": "refs/heads/main", "HIL_HEAD_SHA": ""}
     assert ci_facts(nightly) == CiRun(url=url, head_sha="merge")
     assert ci_facts({}) == CiRun()
+
+
+def test_a_run_id_starts_with_its_time() -> None:
+    """Of two runs the later one is known by their names; a name without a time says so."""
+    assert time_in("20261120T221257Z-quick-3fa9") == "2026-11-20T22:12:57Z"
+    assert time_in("my-run") == ""
+
+
+NOW = datetime.datetime(2026, 12, 4, 22, 12, 58, tzinfo=datetime.UTC)
+# 14 days and a second ago, and less a second
+OLD, YOUNG = "20261120T221257Z-quick-3fa9", "20261120T221259Z-quick-3fa9"
+RAW = (
+    "capture/air.pcapng",
+    "capture/deep/anything.txt",
+    "peer/v1/01-delivery/broker.pcapng",
+    "peer/v1/01-delivery/v1.keys",
+    "peer/v1/01-delivery/subscriber.jsonl",
+    "peer/v1/01-delivery/mosquitto.log",
+    "broker/mosquitto.log",
+    "console/v1.coredump-1.bin",
+)
+KEPT = (
+    "peer/v1/01-delivery/ledger.csv",
+    "peer/v1/02-throughput/capture.txt",
+    "peer/v1/02-throughput/iperf.txt",
+    "broker/mosquitto.conf",
+    "console/v1.log",
+    "console/v1.coredump-1.txt",
+    "rack/v1.log",
+    "trace/v1/0-01-jitter.json",
+    "summary.md",
+)
+
+
+def leave(out: Path, run_id: str) -> RunDirectory:
+    """Leave a judged run that has each kind of file."""
+    directory = RunDirectory.create(out, run_info(run_id=run_id))
+    directory.append(publish_record(rows=30))
+    directory.write_verdict(judge(directory.read().entries, {"publish": publish_thresholds()}))
+    for name in (*RAW, *KEPT):
+        path = directory.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"x")
+    return directory
+
+
+def content(out: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+
+
+def test_what_is_raw_expires_and_all_else_stays(tmp_path: Path) -> None:
+    """Of a run older than the days, to the second; what is left of it is judged as before."""
+    old = leave(tmp_path, OLD)
+    leave(tmp_path, YOUNG)
+    leave(tmp_path, "by-hand")  # nobody knows when it began
+    before = content(tmp_path)
+    expired = expire_captures(tmp_path, 14, now=NOW)
+    assert set(expired) == {old.path / name for name in RAW}
+    assert content(tmp_path) == {path: data for path, data in before.items() if path not in expired}
+    assert expire_captures(tmp_path, 14, now=NOW) == []
+    assert judge(old.read().entries, {"publish": publish_thresholds()}) == read_verdict(old.verdicts_path)
+
+
+def test_a_link_is_not_followed(tmp_path: Path) -> None:
+    """Neither a linked file nor a linked folder of elsewhere is removed."""
+    run = leave(tmp_path / "out", OLD)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "mine.pcapng").write_bytes(b"mine")
+    (run.path / "peer" / "v1" / "linked").symlink_to(elsewhere)
+    (run.path / "capture" / "one.pcapng").symlink_to(elsewhere / "mine.pcapng")
+    expire_captures(tmp_path / "out", 14, now=NOW)
+    assert (elsewhere / "mine.pcapng").read_bytes() == b"mine"
+
+
+def test_nothing_expires_unless_hil_toml_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without captures_days nothing is removed and nothing said; with it how many files went is said."""
+    leave(tmp_path, "20200101T000000Z-quick-0000")
+    before, said = content(tmp_path), list[str]()
+    expire_as_kept(tmp_path, said.append)
+    assert (content(tmp_path), said) == (before, [])
+    monkeypatch.setattr("hil.store.retention.keep_here", lambda: Keep(captures_days=14))
+    expire_as_kept(tmp_path, said.append)
+    assert [re.findall(r"\d+", sentence) for sentence in said] == [["14", str(len(RAW))]]
+    assert len(content(tmp_path)) == len(before) - len(RAW)
