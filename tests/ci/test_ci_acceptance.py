@@ -105,17 +105,14 @@ def test_nobody_else_can(github: GitHub, state: State, change: Callable[[State],
     assert found(github) is None
 
 
-def test_what_is_accepted_is_neutral_and_never_a_pass(slower: Path) -> None:
-    """The required check passes; headline and conclusion keep that it regressed."""
+def test_what_is_accepted_is_neutral_and_never_a_pass(slower: Path, tmp_path: Path) -> None:
+    """The required check passes; headline and conclusion keep that it regressed. A broken limit, which is
+    no comparison, is not accepted, whichever leg breaks it."""
     before = verdict_on(slower)
     assert (before.exit_code, before.acceptable) == (ExitCode.FIRMWARE, True)
     after = accept(before, Acceptance("owner", REASON, LATER))
     assert (after.exit_code, after.conclusion) == (ExitCode.PASS, "neutral")
     assert after.headline == f"REGRESSED, accepted by owner: {REASON}"
-
-
-def test_a_broken_limit_is_not_accepted(tmp_path: Path) -> None:
-    """Limits are not a comparison, whichever leg breaks them."""
     folder = leave_all(tmp_path, effect=0.18)
     leave_virtual(folder / "legs", latency_ms=31.0)
     before = verdict_on(folder)

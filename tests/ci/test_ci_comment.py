@@ -90,7 +90,8 @@ def test_a_fork_gets_a_comment(rig: Rig) -> None:
 
 
 def test_a_commit_is_called_what_people_call_it(rig: Rig) -> None:
-    """Title and author as GitHub has them, made harmless; how many commits there are, and their diff."""
+    """Title and author as GitHub has them, made harmless; how many commits there are, and their diff. Where
+    GitHub says nothing of it, it is its digits."""
     message = "Send at once | <b>@all</b>\n\nwith a body"
     rig.state.runs[RUN]["head_commit"] = {"message": message, "author": {"name": "A. Author"}}
     base, rig.state.commits = rig.state.base, 3
@@ -103,14 +104,11 @@ def test_a_commit_is_called_what_people_call_it(rig: Rig) -> None:
     assert "@all" not in "".join(seen.plain)
     assert "), 3 commits " in line
     assert f"([diff](https://github.com/{HOME}/compare/{base}...{HEAD}))" in line
-
-
-def test_a_commit_that_github_says_nothing_of_is_its_digits(rig: Rig) -> None:
-    """No title, no number: the comment is written all the same."""
     rig.state.runs[RUN]["head_commit"], rig.state.commits = None, 0
     rig.comment()
-    (body,) = rig.bodies
-    assert f"[`{HEAD[:12]}`](https://github.com/{HOME}/commit/{HEAD}) against its merge base [`" in body
+    assert (
+        f"[`{HEAD[:12]}`](https://github.com/{HOME}/commit/{HEAD}) against its merge base [`" in rig.bodies[0]
+    )
 
 
 @pytest.fixture(scope="module")
@@ -128,13 +126,6 @@ def test_an_edited_title_leaves_what_was_said(rig: Rig, written: bool) -> None:
     rig.comment()
     assert bool(rig.bodies) is written
     assert [one["conclusion"] == "success" for one in rig.state.checks] == [False] * written
-
-
-def test_the_run_against_a_former_base_says_nothing(rig: Rig) -> None:
-    """The newer run of the same commit, which may measure still, says it."""
-    rig.state.add_run(RUN + 1, number=11, status="in_progress", conclusion=None)
-    rig.comment()
-    assert (rig.bodies, rig.state.checks) == ([], [])
 
 
 @pytest.mark.parametrize(
@@ -228,7 +219,9 @@ def test_an_older_run_never_replaces_a_newer_one(
 
 
 def test_a_head_that_has_moved_on_is_not_commented(rig: Rig) -> None:
-    """A newer push before the run was read, or just before writing: nothing is written, which is no error."""
+    """A newer push before the run was read, or just before writing: nothing is written, which is no error.
+    Nor does the run against a former base: the newer run of the same commit, which may measure still, says
+    it."""
     rig.state.add_pull(head=OTHER)
     assert HEAD[:12] in rig.comment()
     rig.state.add_pull()
@@ -237,6 +230,11 @@ def test_a_head_that_has_moved_on_is_not_commented(rig: Rig) -> None:
     rig.state.trouble["GET /repos/example/hil/pulls/7"] = moved
     assert "#7 has a newer head" in rig.comment()
     assert rig.bodies == []
+    rig.state.add_pull()
+    rig.state.checks.clear()
+    rig.state.add_run(RUN + 1, number=11, status="in_progress", conclusion=None)
+    rig.comment()
+    assert (rig.bodies, rig.state.checks) == ([], [])
 
 
 def test_another_forks_branch_of_the_same_name_is_not_meant(rig: Rig) -> None:
@@ -275,32 +273,28 @@ def test_a_run_that_has_no_comment(rig: Rig, run: dict[str, Any], words: str) ->
     assert (rig.bodies, rig.state.checks) == ([], [])
 
 
-@pytest.mark.parametrize("verdict", ["success", "cancelled", ""])
-def test_the_artefact_must_agree_with_the_required_check(rig: Rig, verdict: str) -> None:
-    """An artefact that says otherwise than GitHub's own word on hil-verdict is no verdict, never a pass."""
+@pytest.mark.parametrize(
+    ("verdict", "second"), [("cancelled", None), ("", None), ("success", "failure"), ("success", "")]
+)
+def test_the_artefact_must_agree_with_the_required_check(
+    rig: Rig, same: bytes, verdict: str, second: str | None
+) -> None:
+    """An artefact that says otherwise than GitHub's own word on hil-verdict is no verdict, never a pass. A
+    fork may call two jobs so: one that did not end well keeps the comment from saying pass. So does a failed
+    check beside an artefact that says that all is well."""
     rig.state.set_jobs(verdict)
+    if second is not None:
+        rig.state.jobs.insert(0, {"name": "hil-verdict", "conclusion": second})
+        rig.state.add_artefact(same)
     rig.comment()
     assert rig.bodies[0].splitlines()[1] == f"### ? {UNREAD}"
     assert "hil-verdict" in rig.bodies[0]
     assert "publish_latency" not in rig.bodies[0]
-
-
-def test_a_pass_that_is_claimed_is_not_believed(rig: Rig, same: bytes) -> None:
-    """The fork's artefact says that all is well and the check failed: the comment does not say pass."""
+    rig.state.set_jobs("failure", **{"hil / Virtual rack compare": "failure"})
     rig.state.add_artefact(same)
     rig.comment()
     assert rig.bodies[0].splitlines()[1].startswith("### ? NO VERDICT")
     assert "the job virtual" in rig.bodies[0]
-
-
-@pytest.mark.parametrize("how", ["failure", "cancelled", "timed_out", ""])
-def test_a_second_job_of_the_verdicts_name_hides_nothing(rig: Rig, same: bytes, how: str) -> None:
-    """A fork may call two jobs hil-verdict: one that did not end well keeps the comment from saying pass."""
-    rig.state.set_jobs("success")
-    rig.state.jobs.insert(0, {"name": "hil-verdict", "conclusion": how})
-    rig.state.add_artefact(same)
-    rig.comment()
-    assert rig.bodies[0].splitlines()[1] == f"### ? {UNREAD}"
 
 
 def test_a_surprise_in_the_artefact_does_not_keep_an_older_comment(rig: Rig, tmp_path: Path) -> None:

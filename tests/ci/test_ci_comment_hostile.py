@@ -59,8 +59,12 @@ PLACES["cell"] = ("| h |\n| --- |\n| {} |\n", TABLE)
 @MANY
 @given(text=hostile_text, place=st.sampled_from(sorted(PLACES)))
 def test_words_stay_words(text: str, place: str) -> None:
-    """Whatever a text holds, as Markdown it is no tag, link, mention or reference, and reads as it is."""
+    """Whatever a text holds, as Markdown it is no tag, link, mention or reference, and reads as it is; and
+    all of it is inside one code span, where GitHub looks for nothing."""
     around, tags = PLACES[place]
+    seen = Seen(to_html(around.format(untrusted.code(text))))
+    assert seen.tags == [*tags, "code"]
+    assert seen.text.endswith(untrusted.visible(text, untrusted.MOST_OF_A_VALUE).replace("|", "¦") or "–")
     shown = untrusted.visible(text)
     if not shown:
         return
@@ -73,39 +77,16 @@ def test_words_stay_words(text: str, place: str) -> None:
 @pytest.mark.slow
 @MANY
 @given(text=hostile_text)
-def test_a_title_stays_a_title(text: str) -> None:
-    """In a line of HTML, where Markdown is no markup, a text does nothing either, and reads as it is."""
+def test_a_title_a_block_and_a_terminal_obey_nothing(text: str) -> None:
+    """In a line of HTML, where Markdown is no markup, a text does nothing either, and reads as it is. A whole
+    page of somebody else's is one block of code, whatever fences are in it. For a terminal no character that
+    moves, colours or hides is left, on one line or on a page."""
     around = "<details><summary>{}</summary>\n\nbelow\n\n</details>\n"
     seen = Seen(to_html(around.format(untrusted.title(text))))
     assert seen.blocks == ["details", "summary", "p"]
     assert not REFERENCES.search("".join(seen.plain))
     assert seen.text.removesuffix("below").strip() == untrusted.visible(text)
-
-
-@pytest.mark.slow
-@MANY
-@given(text=hostile_text, place=st.sampled_from(sorted(PLACES)))
-def test_a_code_span_cannot_be_left(text: str, place: str) -> None:
-    """All of a text is inside one code span, where GitHub looks for nothing."""
-    around, tags = PLACES[place]
-    seen = Seen(to_html(around.format(untrusted.code(text))))
-    assert seen.tags == [*tags, "code"]
-    assert seen.text.endswith(untrusted.visible(text, untrusted.MOST_OF_A_VALUE).replace("|", "¦") or "–")
-
-
-@pytest.mark.slow
-@MANY
-@given(text=hostile_text)
-def test_a_block_of_code_cannot_be_left(text: str) -> None:
-    """A whole page of somebody else's is one block, whatever fences are in it."""
     assert Seen(to_html(f"before\n\n{untrusted.fenced(text)}\n\nafter\n")).tags == ["p", "pre", "code", "p"]
-
-
-@pytest.mark.slow
-@MANY
-@given(text=hostile_text)
-def test_a_terminal_obeys_nothing(text: str) -> None:
-    """No character that moves, colours or hides is left, on one line or on a page."""
     said = untrusted.terminal(text) + untrusted.terminal_page(text).replace("\n", "")
     assert not [one for one in said if unicodedata.category(one) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
 

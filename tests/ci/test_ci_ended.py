@@ -100,21 +100,20 @@ def test_each_owner_is_named_everywhere(
 
 
 def test_a_configuration_error_outranks_what_else_failed(tmp_path: Path) -> None:
-    """2 before 1 and 3; the job that failed is accounted for by its leg, so nothing is told twice."""
+    """2 before 1 and 3; the job that failed is accounted for by its leg, so nothing is told twice. Artefacts
+    of an earlier attempt are still there: what was measured and judged was."""
     leave_end(tmp_path / "virtual")
     leave_end(tmp_path / "rack-esp32", RigError("the hub is gone."))
     verdict = conclude(a_plan(["esp32"]), tmp_path, {**JOBS, "rack": "failure"})
     assert (verdict.exit_code, verdict.findings) == (ExitCode.CONFIG, ())
     assert not verdict.acceptable
-
-
-def test_a_judged_run_counts_more(tmp_path: Path) -> None:
-    """Artefacts of an earlier attempt are still there: what was measured and judged was."""
-    leave_run(tmp_path / "virtual")
-    leave_end(tmp_path / "virtual")
-    verdict = conclude(a_plan(), tmp_path, {**JOBS, "virtual": "success"})
+    leave_run(tmp_path / "judged" / "virtual")
+    leave_end(tmp_path / "judged" / "virtual")
+    verdict = conclude(a_plan(), tmp_path / "judged", {**JOBS, "virtual": "success"})
     assert (verdict.exit_code, verdict.headline) == (ExitCode.PASS, "PASS: virtual")
-    assert conclude(a_plan(), tmp_path, JOBS).exit_code == ExitCode.RIG  # its job failed all the same
+    assert (
+        conclude(a_plan(), tmp_path / "judged", JOBS).exit_code == ExitCode.RIG
+    )  # its job failed all the same
 
 
 @pytest.mark.parametrize(

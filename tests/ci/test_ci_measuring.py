@@ -134,7 +134,8 @@ def test_a_merge_base_that_does_not_build_is_not_compared_with(shop: Shop) -> No
 
 
 def test_a_chip_is_built_at_head_and_merge_base(shop: Shop) -> None:
-    """The head's first, without which nothing is measured: the job ends with the status of its build then."""
+    """The head's first, without which nothing is measured: the job ends with the status of its build then. A
+    rack measures the bundle by the host's rack file, beside its merge base."""
     shop.of(own()).build_chip(CHIP)
     assert [line.split()[2] for line in shop.built] == ["head", "base"]
     shop.calls.clear()
@@ -142,11 +143,6 @@ def test_a_chip_is_built_at_head_and_merge_base(shop: Shop) -> None:
     with pytest.raises(BuildFailed) as failed:
         shop.of(own()).build_chip(CHIP)
     assert (failed.value.status, len(shop.calls)) == (2, 1)
-
-
-def test_a_rack_measures_the_bundle_that_was_built(shop: Shop) -> None:
-    """By the host's rack file, beside its merge base."""
-    (shop.bundle / "base").mkdir(parents=True)
     plan = own()
     words = shop.of(plan).command(plan.leg("rack-esp32"))
     head = str(shop.bundle / "head")
@@ -262,7 +258,8 @@ def test_an_emulators_leg_measures_what_was_built_in_the_projects_rack(shop: Sho
 def test_a_pinned_emulator_is_installed_where_it_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the project's own file; what does not install ends the job with its status."""
+    """By the project's own file; what does not install ends the job with its status. Results are
+    beside the project's hil.toml, which may lie above the folder that is measured."""
     leg = Leg("esp-emu-esp32c6", "emulator", "quick", "esp32c6")
     (tmp_path / "node" / "hil").mkdir(parents=True)
     (tmp_path / "node" / "hil.toml").write_text("")
@@ -285,10 +282,6 @@ def test_a_pinned_emulator_is_installed_where_it_is_not(
     emulator.chmod(0o755)
     assert run_command(["ci", "measure", leg.name]) == 0
     assert became
-
-
-def test_results_are_where_the_project_has_them(tmp_path: Path) -> None:
-    """Beside its hil.toml, which may lie above the folder that is measured."""
     (tmp_path / "app" / "main").mkdir(parents=True)
     (tmp_path / "app" / "hil.toml").write_text("")
     assert out_of(tmp_path / "app" / "main") == tmp_path / "app" / "out"

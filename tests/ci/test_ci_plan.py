@@ -3,16 +3,31 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hil.base.errors import ConfigError
-from hil.ci.event import TARGETS_FILE, changed_files, kind_of, merge_base, read_event, read_targets
-from hil.ci.night import add_runs
-from hil.ci.plan import NOTHING_FLASHED, CiPlan, plan_event, read_plan, write_plan
+from hil.base.errors import ConfigError, ExitCode
+from hil.boards.rack import load_rack
+from hil.ci.conclusion import conclude
+from hil.ci.event import (
+    TARGETS_FILE,
+    VIRTUAL_RACK,
+    changed_files,
+    kind_of,
+    merge_base,
+    read_event,
+    read_targets,
+)
+from hil.ci.limits import Counting
+from hil.ci.night import VirtualNight, add_runs, virtual_night
+from hil.ci.plan import NOTHING_FLASHED, CiPlan, Leg, plan_event, read_plan, write_plan
+from hil.run.plan import make_plan
+from hil.thresholds import load_project
 from hil.virtual.emulator.drivers import COUNTING
 from tests.ci.ci_rig import BASE, HEAD, Repository, a_plan, leave_run, targets_file
 from tests.in_process import hil
@@ -96,21 +111,16 @@ def test_dependabot_is_as_a_fork(tmp_path: Path, where: str) -> None:
     assert event.fork
 
 
-@pytest.mark.parametrize("name", ["pull_request", "merge_group"])
-def test_an_event_without_a_payload(tmp_path: Path, name: str) -> None:
-    """Exit 2: which variable is not set, or which file cannot be read."""
+@pytest.mark.parametrize(("name", "key"), [("pull_request", "pull_request"), ("merge_group", "head_sha")])
+def test_an_event_that_says_too_little(tmp_path: Path, name: str, key: str) -> None:
+    """Exit 2: which variable is not set, which file cannot be read, which key is missing; nothing is
+    guessed."""
     for path, words in (("", "GITHUB_EVENT_PATH"), (str(tmp_path), "Is a directory"), ("/none", "No such")):
         with pytest.raises(ConfigError, match=words) as caught:
             read_event({"GITHUB_EVENT_NAME": name, "GITHUB_EVENT_PATH": path}, tmp_path)
         assert "'.'" not in str(caught.value)
-
-
-def test_an_event_that_says_too_little(tmp_path: Path) -> None:
-    """Exit 2 and the missing key; nothing is guessed."""
-    with pytest.raises(ConfigError, match="'pull_request'"):
-        read_event(environment(tmp_path, "pull_request", {}), tmp_path)
-    with pytest.raises(ConfigError, match="'head_sha'"):
-        read_event(environment(tmp_path, "merge_group", {"merge_group": {}}), tmp_path)
+    with pytest.raises(ConfigError, match=f"'{key}'"):
+        read_event(environment(tmp_path, name, {} if key == name else {name: {}}), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +146,8 @@ def test_what_a_path_belongs_to(path: str, kind: str) -> None:
 
 
 def test_only_documentation(repository: Repository) -> None:
-    """Every leg is skipped with the reason, and nothing is built."""
+    """Every leg is skipped with the reason, and nothing is built. Moving a source into docs/ is no change of
+    documentation: a renamed file counts at both places."""
     head = repository.commit({"docs/a.md": "2"})
     plan = plan_event(repository.path, read_event({}, repository.path))
     assert plan.head == head
@@ -144,10 +155,6 @@ def test_only_documentation(repository: Repository) -> None:
     (reason,) = {leg.skip for leg in plan.legs}
     assert reason.endswith("(docs/a.md)")
     assert (plan.outputs()["virtual"], plan.outputs()["nothing"]) == ("[]", "true")
-
-
-def test_a_renamed_file_counts_at_both_places(repository: Repository) -> None:
-    """Moving a source into docs/ is no change of documentation."""
     repository.git("mv", "firmware/a.c", "docs/a.c")
     repository.commit({})
     plan = plan_event(repository.path, read_event({}, repository.path))
@@ -212,7 +219,12 @@ def test_the_checkouts_own_targets_file() -> None:
 
 
 def test_the_merge_base_is_compared_with_on_a_virtual_rack(repository: Repository) -> None:
-    """A leg of its own, in the suite pr whatever else is asked for; its boards are those of the rack file."""
+    """A leg of its own, in the suite pr whatever else is asked for; its boards are those of the rack file.
+    main itself has no merge base: the reason is recorded, and the leg is not asked for a verdict."""
+    plan = plan_event(repository.path, read_event({}, repository.path))
+    assert plan.base == ""
+    assert "no merge base" in plan.leg("compare").skip
+    assert [entry["leg"] for entry in json.loads(plan.outputs()["virtual"])] == ["virtual"]
     rack = (ROOT / "hil/racks/virtual.yaml").read_text()
     repository.commit({"firmware/a.c": "2", "hil/racks/virtual.yaml": rack})
     plan = plan_event(repository.path, read_event({}, repository.path), suite="nightly")
@@ -222,14 +234,6 @@ def test_the_merge_base_is_compared_with_on_a_virtual_rack(repository: Repositor
     assert plan.virtual_targets == ("virtual-esp32", "virtual-esp32s3", "virtual-esp32c3")
 
 
-def test_without_a_merge_base_the_comparison_is_skipped(repository: Repository) -> None:
-    """main itself has none: the reason is recorded, and the leg is not asked for a verdict."""
-    plan = plan_event(repository.path, read_event({}, repository.path))
-    assert plan.base == ""
-    assert "no merge base" in plan.leg("compare").skip
-    assert [entry["leg"] for entry in json.loads(plan.outputs()["virtual"])] == ["virtual"]
-
-
 def at_night(repository: Repository) -> CiPlan:
     head = repository.git("rev-parse", "HEAD")
     event = read_event({"GITHUB_EVENT_NAME": "schedule", "GITHUB_SHA": head}, repository.path)
@@ -237,7 +241,11 @@ def at_night(repository: Repository) -> CiPlan:
 
 
 def test_a_night_measures_beside_the_references_in_force(repository: Repository) -> None:
-    """Two while one takes the other's place: a leg for each, on the virtual rack and on each target's."""
+    """Two while one takes the other's place: a leg for each, on the virtual rack and on each target's. Where
+    nobody has chosen one the legs are there all the same, with none to build; a wrong file of them is exit 2
+    with its line, before anything is built."""
+    plan = at_night(repository)
+    assert (plan.references, plan.leg("night-virtual").reference) == ((), "")
     first, second = "a" * 40, "b" * 40
     text = f"""\
 schema: 1
@@ -259,13 +267,6 @@ references:
     racks = {entry["leg"]: entry["minutes"] for entry in json.loads(outputs["racks"])}
     racks_nights = dict.fromkeys(("night-esp32", "night-esp32-renewal", "unchanged-esp32"), 150)
     assert racks == {"rack-esp32": 300, **racks_nights}
-
-
-def test_a_night_without_a_reference_leaves_raw_values(repository: Repository) -> None:
-    """Nobody has chosen one: the legs are there all the same, with none to build. A wrong file of them is
-    exit 2 with its line, before anything is built."""
-    plan = at_night(repository)
-    assert (plan.references, plan.leg("night-virtual").reference) == ((), "")
     repository.commit({"thresholds/nightly/reference.yaml": "schema: 1\nreferences: [{commit: x}]\n"})
     with pytest.raises(ConfigError, match=r"reference\.yaml:2"):
         at_night(repository)
@@ -335,3 +336,84 @@ def test_the_command_for_people_and_for_github(repository: Repository, tmp_path:
     assert json.loads(outputs["build"]) == ["esp32", "esp32c3"]
     # as the tool's own limits have it, where a repository has none
     assert read_plan(plan).ticks_hz == (1000,)
+
+
+WELL = {"plan": "success", "virtual": "success"}
+
+
+@pytest.fixture(scope="module")
+def nights(tmp_path_factory: pytest.TempPathFactory) -> Repository:
+    """main with the real virtual rack and the real limits."""
+    made = Repository(tmp_path_factory.mktemp("night"))
+    (made.path / VIRTUAL_RACK).parent.mkdir(parents=True)
+    shutil.copy(ROOT / VIRTUAL_RACK, made.path / VIRTUAL_RACK)
+    shutil.copytree(ROOT / "thresholds", made.path / "thresholds")
+    made.commit(targets_file())
+    return made
+
+
+def night_of(nights: Repository, suite: str = "") -> CiPlan:
+    head = nights.git("rev-parse", "HEAD")
+    event = read_event({"GITHUB_EVENT_NAME": "schedule", "GITHUB_SHA": head}, nights.path)
+    return plan_event(nights.path, event, suite=suite)
+
+
+def test_a_night_has_a_leg_for_each_bench(nights: Repository) -> None:
+    """Together they measure each case of the suite that the boards can measure, and none twice."""
+    plan = night_of(nights)
+    assert plan.virtual_boards == ("v1", "v4")
+    rack, limits = load_rack(nights.path / VIRTUAL_RACK), load_project(nights.path / "thresholds")
+
+    def cases(suite: str) -> list[tuple[str, str]]:
+        boards = make_plan(rack, limits, selection=suite, board_ids=("v1", "v4")).boards
+        return sorted((one.board.id, case.case_id) for one in boards for case in one.cases)
+
+    legs = [leg for leg in json.loads(plan.outputs()["virtual"]) if leg["leg"].startswith("virtual-")]
+    assert len(legs) > 1
+    assert {"virtual-publish", "virtual-http_gateway"} <= {leg["leg"] for leg in legs}
+    assert sorted(pair for leg in legs for pair in cases(leg["suite"])) == cases("nightly")
+    assert plan.legs_of_alpha >= len(legs)  # they share alpha
+    write_plan(plan, nights.path / "plan.json")
+    assert read_plan(nights.path / "plan.json") == plan
+
+
+def test_what_is_asked_for_by_hand_is_shared_out_too(nights: Repository) -> None:
+    """An expression keeps its meaning in each leg; what is wrong with it, one run of the whole tells."""
+    suites = {leg.name: leg.suite for leg in night_of(nights, "publish or echo and qos=1").legs}
+    assert suites["virtual-publish"] == "(publish or echo and qos=1) and publish"
+    assert virtual_night(nights.path, "fastest") == VirtualNight()
+    assert [leg.name for leg in night_of(nights, "fastest").legs if leg.job == "virtual"] == ["virtual"]
+
+
+def test_a_pull_request_has_one_leg(nights: Repository) -> None:
+    """Its suite is one run."""
+    plan = plan_event(nights.path, read_event({}, nights.path))
+    assert [leg.name for leg in plan.legs if leg.job == "virtual"] == ["virtual"]
+
+
+def a_night() -> CiPlan:
+    legs = tuple(Leg(f"virtual-{bench}", "virtual", f"quick and {bench}") for bench in ("publish", "echo"))
+    return dataclasses.replace(a_plan(), legs=legs)
+
+
+def leave(folder: Path, bench: str, *, suite: str = "") -> None:
+    run = leave_run(folder / f"virtual-{bench}")
+    change_info(run, suite=suite or f"quick and {bench}")
+
+
+def test_the_legs_of_a_night_have_one_verdict(tmp_path: Path) -> None:
+    """It passes where each of them does. Where a bench's job left nothing, the night has no verdict either.
+
+    A run stands for the bench that the plan says, and for no other. Failed jobs: test_ci_verdict.py.
+    """
+    leave(tmp_path, "publish")
+    verdict = conclude(a_night(), tmp_path, {**WELL, "virtual": "failure"})
+    assert (verdict.exit_code, verdict.headline) == (ExitCode.RIG, "NO VERDICT: virtual-echo")
+    leave(tmp_path, "echo", suite="quick and publish")
+    verdict = conclude(a_night(), tmp_path, WELL, Counting())
+    assert verdict.exit_code == ExitCode.RIG
+    assert "'quick and echo'" in verdict.legs[1].sentence
+    shutil.rmtree(tmp_path / "virtual-echo")
+    leave(tmp_path, "echo")
+    verdict = conclude(a_night(), tmp_path, WELL)
+    assert (verdict.exit_code, verdict.headline) == (ExitCode.PASS, "PASS: virtual-publish, virtual-echo")

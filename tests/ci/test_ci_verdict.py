@@ -40,7 +40,8 @@ def say(plan: CiPlan, folder: Path, **jobs: str) -> CiVerdict:
 
 
 def test_all_legs_pass(tmp_path: Path) -> None:
-    """Verdicts of all legs, and the plan's reason for the one that is left out: 0."""
+    """Verdicts of all legs, and the plan's reason for the one that is left out: 0. Of documentation alone
+    there is no leg at all, and a pass that says so."""
     plan = a_plan(["esp32", "esp32c3"])
     legs = (dataclasses.replace(leg, skip="why" * (leg.name == "rack-esp32c3")) for leg in plan.legs)
     leave_run(tmp_path / "virtual")
@@ -48,6 +49,9 @@ def test_all_legs_pass(tmp_path: Path) -> None:
     verdict = say(dataclasses.replace(plan, legs=tuple(legs)), tmp_path)
     assert (verdict.exit_code, verdict.headline) == (ExitCode.PASS, "PASS: virtual, rack-esp32")
     assert not verdict.findings
+    skipped = dict.fromkeys(("virtual", "build", "rack"), "skipped")
+    verdict = say(a_plan(files=["README.md"]), tmp_path / "nothing", **skipped)
+    assert (verdict.exit_code, verdict.headline) == (ExitCode.PASS, "PASS: nothing had to be measured")
 
 
 def leave_outcome(folder: Path, outcome: str, on_undecided: str = "neutral") -> None:
@@ -104,7 +108,7 @@ def test_a_leg_that_left_nothing(tmp_path: Path) -> None:
     assert (verdict.exit_code, verdict.headline) == (ExitCode.RIG, "NO VERDICT: rack-esp32")
     (sentence,) = [leg.sentence for leg in verdict.legs if leg.exit_code]
     assert "the leg rack-esp32" in sentence
-    assert "its job rack ended with 'skipped'" in sentence
+    assert "job rack ended with 'skipped'" in sentence
     by_hand = conclude(a_plan(), tmp_path / "nothing", {}).legs[0].sentence
     assert by_hand.endswith("hil ci collect virtual.")
 
@@ -149,13 +153,6 @@ def test_a_failed_job_that_no_leg_accounts_for(tmp_path: Path, outcome: str, job
     assert f"the job {job}" in verdict.headline
 
 
-def test_nothing_to_measure(tmp_path: Path) -> None:
-    """Only documentation: no leg at all, and a pass that says so."""
-    skipped = dict.fromkeys(("virtual", "build", "rack"), "skipped")
-    verdict = say(a_plan(files=["README.md"]), tmp_path, **skipped)
-    assert (verdict.exit_code, verdict.headline) == (ExitCode.PASS, "PASS: nothing had to be measured")
-
-
 def test_a_leg_that_is_not_in_the_plan(tmp_path: Path) -> None:
     """A result nobody asked for points at a wrong name somewhere: no pass."""
     leave_run(tmp_path / "virtual")
@@ -165,17 +162,12 @@ def test_a_leg_that_is_not_in_the_plan(tmp_path: Path) -> None:
     assert "virtuall" in verdict.findings[0]
 
 
-def virtual_leg(folder: Path) -> LegResult:
+def leg_of(folder: Path, name: str = "virtual") -> LegResult:
     plan = a_plan(["esp32"])
-    return read_leg(folder, plan.leg("virtual"), plan)
+    return read_leg(folder, plan.leg(name), plan)
 
 
 RULER = {"commit": BASE, "dirty": False, "moved": ["benches"], "reason": ""}
-
-
-def rack_leg(folder: Path) -> LegResult:
-    plan = a_plan(["esp32"])
-    return read_leg(folder, plan.leg("rack-esp32"), plan)
 
 
 @pytest.mark.parametrize(
@@ -183,7 +175,7 @@ def rack_leg(folder: Path) -> LegResult:
     [
         ("virtual-esp32", BUNDLE, "virtual-1 (virtual-esp32)"),
         ("esp32c3", BUNDLE, "physical-1 (esp32c3)"),
-        ("esp32", {**BUNDLE, "commit": BASE}, "of the commit ba5eba5eba5e"),
+        ("esp32", {**BUNDLE, "commit": BASE}, "commit ba5eba5eba5e"),
         ("esp32", {**BUNDLE, "dirty": True}, "built with changes"),
         ("esp32", {**BUNDLE, "ruler": RULER}, "the benches of ba5eba5eba5e"),
         ("esp32", {}, "of no bundle"),
@@ -194,7 +186,7 @@ def test_a_rack_must_have_measured_what_was_planned(
 ) -> None:
     """Other boards, a virtual one, or other firmware than the head's: whatever the run says, no verdict."""
     leave_run(tmp_path, target=target, origin=origin)
-    leg = rack_leg(tmp_path)
+    leg = leg_of(tmp_path, "rack-esp32")
     assert leg.exit_code == ExitCode.RIG
     planned, _, measured = leg.sentence.partition(", but ")
     assert planned.endswith("esp32 at c0ffeec0ffee")
@@ -206,17 +198,17 @@ def test_each_image_of_a_rack_must_be_the_heads(tmp_path: Path) -> None:
     run = leave_run(tmp_path, target="esp32", origin=BUNDLE)
     image = {"sha256": "f" * 64, **BUNDLE}
     change_info(run, firmware={"esp32": image, "esp32+tick100": {**image, "commit": BASE}})
-    assert "of the commit ba5eba5eba5e" in rack_leg(tmp_path).sentence
+    assert "of the commit ba5eba5eba5e" in leg_of(tmp_path, "rack-esp32").sentence
     change_info(run, firmware={"esp32+tick100": image})
-    assert rack_leg(tmp_path).exit_code == ExitCode.PASS
+    assert leg_of(tmp_path, "rack-esp32").exit_code == ExitCode.PASS
     change_info(run, firmware={"esp32s3": image})
-    assert "of no bundle" in rack_leg(tmp_path).sentence
+    assert "of no bundle" in leg_of(tmp_path, "rack-esp32").sentence
 
 
 def test_a_rigs_own_fault_is_told_as_it_is(tmp_path: Path) -> None:
     """Where nothing is said of the firmware, the rig's sentence is not hidden behind another."""
     leave_run(tmp_path, [Fault(RUN_ID, "rig", 3, "board desk-1 is gone.")], target="esp32")
-    assert "desk-1 is gone" in rack_leg(tmp_path).sentence
+    assert "desk-1 is gone" in leg_of(tmp_path, "rack-esp32").sentence
 
 
 def without(name: str) -> Callable[[Path], None]:
@@ -251,42 +243,41 @@ def of_another_commit(run_path: Path) -> None:
 def test_a_damaged_leg_is_no_pass(tmp_path: Path, damage: Callable[[Path], object], words: str) -> None:
     """Whatever another job left, or measured of another commit: the verdict says what is wrong with it."""
     damage(leave_run(tmp_path).path)
-    leg = virtual_leg(tmp_path)
+    leg = leg_of(tmp_path)
     assert leg.exit_code == ExitCode.RIG
     assert words in leg.sentence
 
 
 def test_collecting_a_leg(tmp_path: Path) -> None:
-    """The newest run goes where the artefact is made from, in place of what was collected before."""
-    run_path = leave_run(tmp_path / "out").path
-    (tmp_path / "out" / "latest").symlink_to(RUN_ID)
-    folder = collect(tmp_path / "out", "virtual", tmp_path / "legs")
-    assert folder == tmp_path / "legs" / "virtual" / RUN_ID
-    assert virtual_leg(folder.parent).exit_code == ExitCode.PASS
-    run_path.rename(run_path.parent / "newer")
-    (tmp_path / "out" / "latest").unlink()
-    (tmp_path / "out" / "latest").symlink_to("newer")
-    collect(tmp_path / "out", "virtual", tmp_path / "legs")
-    assert [path.name for path in folder.parent.iterdir()] == ["newer"]
+    """The newest run goes where the artefact is made from, in place of what was collected before. What a link
+    points at is not the run's, a loop is none to follow, and no pipe is waited for. Without a run the step
+    fails."""
+    out, legs = tmp_path / "out", tmp_path / "legs"
 
+    def point_at(run: Path | str) -> None:
+        (out / "latest").unlink(missing_ok=True)
+        (out / "latest").symlink_to(run)
 
-def test_a_leg_is_collected_without_links(tmp_path: Path) -> None:
-    """What a link points at is not the run's, a loop is none to follow, and no pipe is waited for."""
-    run_path = leave_run(tmp_path / "out").path
+    with pytest.raises(RigError, match="the leg virtual left no run"):
+        collect(out, "virtual", legs)
+    run_path = leave_run(out).path
+    point_at(RUN_ID)
     (tmp_path / "secret").write_text("a token")
-    (tmp_path / "out" / "latest").symlink_to(RUN_ID)
     (run_path / "console").mkdir()
     (run_path / "console" / "b1.log").symlink_to(tmp_path / "secret")
     (run_path / "console" / "loop").symlink_to(run_path)
     os.mkfifo(run_path / "console" / "pipe")
-    folder = collect(tmp_path / "out", "virtual", tmp_path / "legs")
+    folder = collect(out, "virtual", legs)
+    assert folder == legs / "virtual" / RUN_ID
     assert list((folder / "console").iterdir()) == []
-    assert virtual_leg(folder.parent).exit_code == ExitCode.PASS
-    elsewhere = leave_run(tmp_path / "elsewhere").path
-    (tmp_path / "out" / "latest").unlink()
-    (tmp_path / "out" / "latest").symlink_to(elsewhere)
+    assert leg_of(folder.parent).exit_code == ExitCode.PASS
+    run_path.rename(out / "newer")
+    point_at("newer")
+    collect(out, "virtual", legs)
+    assert [path.name for path in folder.parent.iterdir()] == ["newer"]
+    point_at(leave_run(tmp_path / "elsewhere").path)
     with pytest.raises(RigError, match="points outside its folder"):
-        collect(tmp_path / "out", "virtual", tmp_path / "legs")
+        collect(out, "virtual", legs)
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../out", "/", "a/b"])
@@ -299,37 +290,26 @@ def test_a_leg_is_no_path(tmp_path: Path, name: str) -> None:
     assert (tmp_path / "out" / RUN_ID).is_dir()
 
 
-def test_collecting_where_nothing_ran(tmp_path: Path) -> None:
-    """No run, so the step fails and says whose words tell why."""
-    with pytest.raises(RigError, match="the leg virtual left no run"):
-        collect(tmp_path, "virtual", tmp_path / "legs")
-
-
 def test_the_summary_says_what_was_not_run(tmp_path: Path) -> None:
-    """Skipped legs with the reason, and each leg's own summary, which has its cases, but what it folds."""
+    """Skipped legs with the reason, and each leg's own summary, which has its cases, but what it folds. On
+    GitHub the run's artefacts, and the address of the report where it was deployed."""
     plan = a_plan()
     left_out = NotRun(RUN_ID, "virtual-1", "publish/qos=2", "no | time")
     run = leave_run(tmp_path / "virtual", [publish_record(), left_out])
     folded = "<details><summary>All</summary>\n\n| ✓ |\n\n</details>"
     run.write_summary(f"# PASS: it\n\n{folded}\n\n## Not run\n\n- 1 case: no time\n\n## Run\n\n- by: `me`\n")
-    text = summary.render(plan, say(plan, tmp_path), {})
-    assert text.startswith("# INCOMPLETE: virtual\n")
-    assert "virtual-1 (virtual)" in text
-    assert "- rack: no rack is registered" in text
-    assert "### PASS: it" in text  # the leg's own summary …
-    assert "<details><summary>All" not in text  # … without its long table …
-    assert "## Not run\n\n- 1 case: no time" in text  # … and with what follows it …
-    assert "by: " not in text  # … but for the machine
-
-
-def test_the_summary_says_where_the_rest_is(tmp_path: Path) -> None:
-    """On GitHub: the run's artefacts, and the address of the report where it was deployed."""
     github = {"GITHUB_SERVER_URL": "https://github.com", "GITHUB_REPOSITORY": "example/hil"}
-    github["GITHUB_RUN_ID"] = "5"
-    plan = a_plan()
-    text = summary.render(plan, say(plan, tmp_path), {**github, "HIL_REPORT_URL": "https://pages.example/"})
+    github |= {"GITHUB_RUN_ID": "5", "HIL_REPORT_URL": "https://pages.example/"}
+    text = summary.render(plan, say(plan, tmp_path), github)
+    assert text.startswith("# INCOMPLETE: virtual\n")
     assert "https://github.com/example/hil/actions/runs/5#artifacts" in text
     assert "- report: https://pages.example/" in text
+    assert "virtual-1 (virtual)" in text
+    assert "- rack: no rack" in text
+    assert "### PASS: it" in text  # the leg's own summary …
+    assert "<details><summary>All" not in text  # … without its long table …
+    assert "## Not run\n\n- 1 case: " in text  # … and with what follows it …
+    assert "by: " not in text  # … but for the machine
 
 
 @pytest.mark.parametrize(
@@ -434,10 +414,7 @@ def test_on_github_every_legs_job_must_be_known(tmp_path: Path, jobs: str) -> No
 
 @pytest.mark.parametrize(
     ("planned", "jobs", "status", "words"),
-    [
-        (False, '{"plan": {"result": "failure"}}', 3, "# NO VERDICT: there is no plan"),
-        (True, "[]", 2, "needs context"),
-    ],
+    [(False, '{"plan": {"result": "failure"}}', 3, "# NO VERDICT: "), (True, "[]", 2, "needs context")],
 )
 def test_the_command_without_what_it_needs(
     tmp_path: Path, planned: bool, jobs: str, status: int, words: str
@@ -481,7 +458,9 @@ def test_a_rack_that_is_not_qualified_says_so(
     assert f"| {mark} |" in page_of(plan, verdict, tmp_path, "summary")
     shutil.rmtree(tmp_path / "rack-esp32")
     leave_rack_run(tmp_path / "rack-esp32")
-    assert rack_leg(tmp_path / "rack-esp32").standing == ""  # limits alone are no judgement of a change
+    assert (
+        leg_of(tmp_path / "rack-esp32", "rack-esp32").standing == ""
+    )  # limits alone are no judgement of a change
 
 
 def night(legs: Path, items: Sequence[ComparedSeries], *, faults: Sequence[Fault] = ()) -> CiVerdict:
@@ -496,7 +475,8 @@ def night(legs: Path, items: Sequence[ComparedSeries], *, faults: Sequence[Fault
 
 
 def test_unchanged_firmware_fails_no_night(tmp_path: Path) -> None:
-    """A false block is told beside its leg, and turns nothing red; no page counts it among what changed."""
+    """A false block is told beside its leg, and turns nothing red; no page counts it among what changed. A
+    panic and a run that measured nothing are no judgement."""
     verdict = night(tmp_path, [unchanged_runs.compared("regressed")])
     (leg,) = verdict.legs
     assert (verdict.exit_code, verdict.headline) == (ExitCode.PASS, "PASS: unchanged-esp32")
@@ -505,10 +485,6 @@ def test_unchanged_firmware_fails_no_night(tmp_path: Path) -> None:
     page = page_of(a_plan(), verdict, tmp_path, "summary")
     assert "What changed" not in page
     assert "| `unchanged-esp32` | ✓ judged |" in page
-
-
-def test_unchanged_firmware_that_fails_is_told(tmp_path: Path) -> None:
-    """A panic and a run that measured nothing are no judgement."""
     panic = Fault("20261121T010203Z-pr-0001", "firmware", 1, "it panicked.")
     found = night(tmp_path / "panic", [unchanged_runs.compared("regressed")], faults=[panic])
     assert found.exit_code == ExitCode.FIRMWARE

@@ -85,7 +85,10 @@ def test_the_same_event_is_followed_and_never_opened_twice(nights: Nights) -> No
 
 
 def test_an_event_that_is_over_closes_its_issue_with_a_sentence(nights: Nights) -> None:
-    """Closed, said why; not opened again when it is told again."""
+    """Closed, said why; not opened again when it is told again. What became better or ended before it was
+    told opens nothing: nobody has to do anything about it."""
+    nights.sync(an_event(0, effect="better"), an_event(1, state="ended", ended="2026-09-20"))
+    assert nights.state.issues == []
     nights.sync(an_event(0, 1))
     nights.state.comments[300] = []
     nights.sync(an_event(0, 1, state="ended", ended="2026-09-20"))
@@ -93,12 +96,6 @@ def test_an_event_that_is_over_closes_its_issue_with_a_sentence(nights: Nights) 
     assert issue["state"] == "closed"
     assert "It is over: ended 2026" in nights.state.comments[300][0]["body"]
     assert nights.sync(an_event(0, 1)) == []
-
-
-def test_what_became_better_or_ended_before_it_was_told_opens_nothing(nights: Nights) -> None:
-    """Nobody has to do anything about it."""
-    nights.sync(an_event(0, effect="better"), an_event(1, state="ended", ended="2026-09-20"))
-    assert nights.state.issues == []
 
 
 def test_one_night_opens_five_issues_and_the_next_night_the_rest(nights: Nights) -> None:

@@ -57,7 +57,8 @@ def test_a_job_and_the_helper_may_do_little(folder: Path, unit: str) -> None:
 
 
 def test_a_job_has_no_capability_and_the_helper_those_of_the_network(folder: Path) -> None:
-    """Neither can get more: what a job needs of root's rights it asks the helper for."""
+    """Neither can get more: what a job needs of root's rights it asks the helper for. The helper's settings
+    are of the rack file, which gives out no addresses; it is the tool's own file."""
     units = (folder / f"hil-{name}@.service" for name in ("runner", "helper"))
     job, helper = (unit.read_text().splitlines() for unit in units)
     assert {"CapabilityBoundingSet=", "AmbientCapabilities=", "NoNewPrivileges=yes"} <= set(job)
@@ -65,6 +66,10 @@ def test_a_job_has_no_capability_and_the_helper_those_of_the_network(folder: Pat
     network = "CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_RAW CAP_NET_BIND_SERVICE"
     assert {network, "NoNewPrivileges=yes"} <= set(helper)
     assert sum(line.startswith("CapabilityBoundingSet") for line in (*job, *helper)) == 2
+    host = load_rack(LAB).host
+    may = {"interfaces": ["eth0"], "address": host.address, "dhcp_range": ""}
+    assert json.loads((folder / "helper.json").read_text()) == may
+    assert (folder / "hil-helper").read_bytes() == (ROOT / "hil/network/root_helper.py").read_bytes()
 
 
 def test_a_port_keeps_its_name(folder: Path) -> None:
@@ -103,16 +108,9 @@ def test_a_place_on_usb_is_a_rule(tmp_path: Path, port: str) -> None:
     assert "# esp32-2: /dev/ttyUSB1" in rules
 
 
-def test_the_helper_touches_the_racks_interfaces_only(folder: Path) -> None:
-    """The helper's settings are of the rack file, which gives out no addresses; it is the tool's own file."""
-    host = load_rack(LAB).host
-    may = {"interfaces": ["eth0"], "address": host.address, "dhcp_range": ""}
-    assert json.loads((folder / "helper.json").read_text()) == may
-    assert (folder / "hil-helper").read_bytes() == (ROOT / "hil/network/root_helper.py").read_bytes()
-
-
 def test_installing_copies_what_is_named(folder: Path, tmp_path: Path) -> None:
-    """install.sh puts each file where the units say that it is; without root it says so and does nothing."""
+    """install.sh puts each file where the units say that it is; without root it says so and does nothing.
+    host_files() makes what the command writes, no more and no less."""
     to = tmp_path / "root"
     subprocess.run(["sh", "install.sh"], cwd=folder, env={**os.environ, "DESTDIR": str(to)}, check=True)
     placed = {str(path.relative_to(to)) for path in to.rglob("*") if path.is_file()}
@@ -132,6 +130,7 @@ def test_installing_copies_what_is_named(folder: Path, tmp_path: Path) -> None:
         refused = subprocess.run(argv, capture_output=True, text=True, cwd="/")
         assert refused.returncode == 2
         assert f"sudo sh {script}" in refused.stderr
+    assert {path.name for path in folder.iterdir()} == set(host_files(load_rack(LAB), "/etc/hil/rack.yaml"))
 
 
 def test_each_of_several_runners_has_its_own() -> None:
@@ -167,10 +166,14 @@ def test_what_one_run_has_at_a_time_is_no_place_for_two(point: str, why: str, tm
     assert str(rack) in str(error.value)
 
 
-def test_a_virtual_rack_needs_none() -> None:
-    """A rack of processes needs no rights: the file and the way out are named."""
+def test_a_virtual_rack_needs_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rack of processes needs no rights: the file and the way out are named. Without the right to register
+    nothing is asked of the rack, and the variable is named."""
     done = CliRunner().invoke(command, ["files", "--rack", str(ROOT / "hil/racks/virtual.yaml")])
     assert "no physical board" in str(done.exception)
+    monkeypatch.delenv("HIL_RUNNER_TOKEN", raising=False)
+    done = CliRunner().invoke(command, ["serve", "--repo", "a/b", "--to", "x@y", "--once"])
+    assert "HIL_RUNNER_TOKEN" in str(done.exception)
 
 
 class FarHost:
@@ -304,15 +307,3 @@ def test_a_host_that_is_away_ends_nothing(far: FarHost, monkeypatch: pytest.Monk
     assert said == ["a", str(RigError("no route")), "b"]
     with pytest.raises(RigError, match="hil-mint@near"):
         RackHost("hil-mint@near", far.host.ssh).state()
-
-
-def test_a_token_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the right to register nothing is asked of the rack, and the variable is named."""
-    monkeypatch.delenv("HIL_RUNNER_TOKEN", raising=False)
-    done = CliRunner().invoke(command, ["serve", "--repo", "a/b", "--to", "x@y", "--once"])
-    assert "HIL_RUNNER_TOKEN" in str(done.exception)
-
-
-def test_all_files_are_told_of(folder: Path) -> None:
-    """host_files() makes what the command writes, no more and no less."""
-    assert {path.name for path in folder.iterdir()} == set(host_files(load_rack(LAB), "/etc/hil/rack.yaml"))

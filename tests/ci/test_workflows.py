@@ -140,14 +140,24 @@ def test_every_job_and_step_has_its_own_name() -> None:
 
 
 def test_the_verdict_waits_for_every_other_job() -> None:
-    """A job that is added without being waited for could fail unseen.
-
-    A skipped job passes as a required check, so only a pass that the plan's job has said skips it.
-    """
+    """A job that is added without being waited for could fail unseen. A skipped job passes as a required
+    check, so only a pass that the plan's job has said skips it. What `hil ci verdict` keeps is uploaded by
+    the name that the comment asks for, also after a failure. GitHub lists jobs by the names that people see;
+    each that the verdict needs has one in the table."""
     jobs = load(ROOT / MEASURE)["jobs"]
     assert set(jobs[VERDICT_JOB]["needs"]) == set(jobs) - {VERDICT_JOB}
     assert jobs[VERDICT_JOB]["if"] == "always() && needs.plan.outputs.nothing != 'true'"
     assert jobs["plan"]["outputs"]["nothing"] == "${{ steps.verdict.outputs.verdict == 'pass' }}"
+    planned = "always() && steps.plan.outputs.nothing == 'true'"
+    for job, condition in ((VERDICT_JOB, "always()"), ("plan", planned)):
+        named = {step["name"]: step for step in jobs[job]["steps"]}
+        keep = named["Keep the verdict"]
+        assert (keep["if"], keep["with"]["name"]) == (condition, ARTEFACT)
+        assert keep["with"]["path"] == "ci/verdict"
+    shown = {facts["name"].partition(" ${{")[0]: job for job, facts in jobs.items() if job != VERDICT_JOB}
+    assert dict(JOB_NAMES) == shown
+    assert f"{load(ROOT / CALLER)['jobs']['hil']['name']} / " == CALLED_BY
+    assert jobs[VERDICT_JOB]["name"] == VERDICT_JOB
 
 
 def test_what_calls_the_pipeline_grants_what_it_asks_for() -> None:
@@ -301,20 +311,13 @@ def test_what_gives_a_rack_up_is_in_the_group_of_its_job() -> None:
 
 
 def test_each_step_is_a_command_of_this_checkout() -> None:
-    """One line, so that a person can run it; expressions reach it through its environment only.
-
-    Of another repository's workflow the pipeline takes no secret.
-    """
+    """One line, so that a person can run it; expressions reach it through its environment only. Of another
+    repository's workflow the pipeline takes no secret. pull_request_target runs nowhere; workflow_run only
+    where nothing that a fork sent is run. A label starts nothing: its run would skip the required job for
+    most, and GitHub counts that as passed."""
     assert not [where for where, step in steps() if len(step.get("run", "").strip().splitlines()) > 1]
     assert not [where for where, step in steps() if "${{" in step.get("run", "")]
     assert "secrets" not in load(ROOT / MEASURE)["on"]["workflow_call"]
-
-
-def test_no_event_gives_a_fork_our_token() -> None:
-    """pull_request_target runs nowhere; workflow_run only where nothing that a fork sent is run.
-
-    A label starts nothing: its run would skip the required job for most, and GitHub counts that as passed.
-    """
     event = load(ROOT / CALLER)["on"]["pull_request"]
     assert event["types"] == ["opened", "synchronize", "reopened", "edited"]
     for path in WORKFLOWS:
@@ -338,24 +341,6 @@ def test_the_comment_runs_nothing_of_the_head() -> None:
     (command,) = [step["run"] for step in job["steps"] if "run" in step]
     assert command == '.venv/bin/hil ci comment --run "$RUN_ID" --head "$HEAD_SHA"'
     assert "head_ref" not in (ROOT / ".github/workflows/comment.yml").read_text()
-
-
-def test_the_comment_is_made_of_the_verdicts_artefact() -> None:
-    """What `hil ci verdict` keeps is uploaded by the name that the comment asks for, also after a failure.
-
-    GitHub lists jobs by the names that people see; each that the verdict needs has one in the table.
-    """
-    jobs = load(ROOT / MEASURE)["jobs"]
-    planned = "always() && steps.plan.outputs.nothing == 'true'"
-    for job, condition in ((VERDICT_JOB, "always()"), ("plan", planned)):
-        named = {step["name"]: step for step in jobs[job]["steps"]}
-        keep = named["Keep the verdict"]
-        assert (keep["if"], keep["with"]["name"]) == (condition, ARTEFACT)
-        assert keep["with"]["path"] == "ci/verdict"
-    shown = {facts["name"].partition(" ${{")[0]: job for job, facts in jobs.items() if job != VERDICT_JOB}
-    assert dict(JOB_NAMES) == shown
-    assert f"{load(ROOT / CALLER)['jobs']['hil']['name']} / " == CALLED_BY
-    assert jobs[VERDICT_JOB]["name"] == VERDICT_JOB
 
 
 @pytest.fixture(scope="module")

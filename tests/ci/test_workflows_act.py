@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """pr.yml and what it calls, run by act, for each kind of pull request, and what hil-verdict makes of it.
 
-The rest of it runs elsewhere. rack.yml, up to the board: test_rack_act.py. What act lacks (concurrency,
+The rest of it runs elsewhere, but for rack.yml, up to the board. What act lacks (concurrency,
 labels of runners, environments), by the commands against a server that behaves like GitHub's: test_racks.py.
 Another repository: test_measure.py. Nights, and the order of jobs: test_workflows.py.
 """
@@ -24,11 +24,22 @@ from ruamel.yaml import YAML
 
 from hil.ci.comment import comment
 from hil.ci.github import GitHub
-from tests.ci.act import DEADLINE_S, STAND_INS, Project, WorkflowRun, jobs_alone, link_installed
+from tests.ci.act import (
+    DEADLINE_S,
+    STAND_INS,
+    Project,
+    WorkflowRun,
+    jobs_alone,
+    link_installed,
+    local_repositories,
+    run_act,
+)
+from tests.ci.ci_rig import CALLER
 from tests.ci.comment_rig import zipped
 from tests.ci.elsewhere import LOCKS, commit_all
 from tests.ci.github_server import HOME, RUN, TOKEN, State, serve
 from tests.lab import ROOT
+from tests.workflows.actions.layout import ActionError, deployed, download, upload
 
 SITE_LOCK = "reports/site/package-lock.json"
 LIMITS, RACK = "thresholds/publish.yaml", "hil/racks/virtual.yaml"
@@ -220,10 +231,7 @@ SCENARIOS = {
         },
         3,
         "NO VERDICT: virtual, compare$",
-        (
-            "its verdicts.json contradicts its records, judged again: ",
-            r"pass \(exit 0\) → regressed \(exit 1\)",
-        ),
+        ("verdicts.json contradicts its records", r"pass \(exit 0\) → regressed \(exit 1\)"),
         base=APART,
         also=the_comment_is_not_deceived,
     ),
@@ -352,3 +360,109 @@ def test_a_job_installs_nothing(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stdout
         said += done.stdout
     assert said == ""
+
+
+class Rack:
+    """A repository with a rack, and a pull request; of measure.yml the jobs `plan` and `rack` are left."""
+
+    def __init__(self, folder: Path) -> None:
+        self.project = Project(folder)
+        measure = self.project.path / WORKFLOW
+        rack = {"needs": ["plan"], "if": "needs.plan.outputs.racks != '[]'"}
+        measure.write_text(jobs_alone(measure.read_text(), plan={}, rack=rack))
+        (self.project.path / TARGETS).write_text('{"build": [], "racks": ["esp32"]}')
+        self.base = self.project.commit("a rack")
+
+    def pull_request(self, files: dict[str, str]) -> WorkflowRun:
+        """Run it for a pull request that also changes ``files``."""
+        head = self.project.branch("change", {"firmware/NOTE.md": "x\n", **files}, self.base)
+        repository = {"full_name": "example/hil"}
+        commits = {"head": head, "base": self.base}
+        sides = {side: {"sha": commit, "repo": repository} for side, commit in commits.items()}
+        run = self.project.folder / f"run-{head}"
+        (run / "artefacts").mkdir(parents=True)
+        (run / "event.json").write_text(json.dumps({"pull_request": {"number": 7, **sides}}))
+        words = ["pull_request", "--job", "hil", "--workflows", CALLER]
+        words += [*local_repositories(self.project.path), "--platform", "self-hosted=-self-hosted"]
+        words += ["--env", f"HIL_ACT_INSTALLED={self.project.installed}"]
+        return run_act(self.project.path, words, run)
+
+
+@pytest.fixture(scope="module")
+def rack(tmp_path_factory: pytest.TempPathFactory) -> Rack:
+    return Rack(tmp_path_factory.mktemp("rack"))
+
+
+@pytest.mark.slow
+@pytest.mark.heavy
+@pytest.mark.timeout(DEADLINE_S + 60)
+def test_a_rack_that_is_asked_for_more_than_is_planned_refuses(rack: Rack) -> None:
+    """A pull request's measure.yml asks for another suite than its plan: nothing of the head is run."""
+    text = (rack.project.path / WORKFLOW).read_text()
+    suite = "${{ matrix.suite }}"
+    assert text.count(suite) == 1
+    done = rack.pull_request({WORKFLOW: text.replace(suite, "nightly")})
+    assert done.status == 1, done.log
+    assert "on esp32, and not for 'nightly'" in done.log
+    assert not (done.artefacts / "leg-rack-esp32").exists()
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+def keep(folder: Path, name: str, paths: str, *written: str, attempt: str = "1") -> Path:
+    """Write files into a workspace and upload ``paths`` of it; return where artefacts are."""
+    for one in written:
+        (folder / one).parent.mkdir(parents=True, exist_ok=True)
+        (folder / one).write_text(attempt)
+    (folder / "store").mkdir(exist_ok=True)
+    upload(folder / "store", name, paths, workspace=folder, attempt=attempt)
+    return folder / "store"
+
+
+@pytest.mark.parametrize(
+    ("paths", "found"),
+    [
+        ("out/a", ["b/1", "2"]),
+        ("out/a/2", ["2"]),
+        ("out/a/2\nout/c", ["a/2", "c/3"]),  # below what they have in common
+        ("out/a/2\nout/nothing", ["a/2"]),  # also where one is not there
+        ("out/*/*", ["a/2", "a/b/1", "c/3"]),
+    ],
+)
+def test_an_artefact_begins_where_its_paths_part(tmp_path: Path, paths: str, found: list[str]) -> None:
+    """One folder's content, one file's name, what several share; nothing whose name begins with a dot."""
+    store = keep(tmp_path, "x", paths, "out/a/b/1", "out/a/2", "out/c/3", "out/a/.hidden", "out/c/.git/4")
+    assert files(store / "x") == sorted(found)
+
+
+def test_a_single_artefact_is_unpacked_flat(tmp_path: Path) -> None:
+    """By name, or as the only one that matches; several go into a folder each, unless they are merged."""
+    store = keep(tmp_path, "leg-a", "a", "a/1")
+    ways = ({"name": "leg-a"}, {"pattern": "leg-*"}, {"pattern": "leg-*", "merge": True})
+    for number, asked in enumerate(ways):
+        download(store, tmp_path / f"{number}", **asked)  # type: ignore[arg-type]
+        assert files(tmp_path / f"{number}") == ["1"]
+    keep(tmp_path, "leg-b", "b", "b/2")
+    download(store, tmp_path / "each", pattern="leg-*")
+    assert files(tmp_path / "each") == ["leg-a/1", "leg-b/2"]
+    download(store, tmp_path / "merged", pattern="leg-*", merge=True)
+    assert files(tmp_path / "merged") == ["1", "2"]
+    download(store, tmp_path / "none", pattern="other-*")
+    assert not (tmp_path / "none").exists()
+    with pytest.raises(ActionError, match="other"):
+        download(store, tmp_path / "none", name="other")
+
+
+def test_a_job_that_is_run_again_leaves_a_second_artefact(tmp_path: Path) -> None:
+    """The newest of a name is fetched, Pages refuses two, and one attempt has no name twice."""
+    store = keep(tmp_path, "site", "a", "a/1")
+    assert deployed(store, "site") == store / "site"
+    with pytest.raises(ActionError, match="already exists"):
+        keep(tmp_path, "site", "a", "a/1")
+    keep(tmp_path, "site", "a", "a/1", attempt="2")
+    download(store, tmp_path / "got", pattern="*")
+    assert (tmp_path / "got" / "1").read_text() == "2"
+    with pytest.raises(ActionError, match="Multiple artifacts"):
+        deployed(store, "site")
