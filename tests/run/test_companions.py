@@ -137,12 +137,17 @@ def test_board_and_companion_measure_together(bench: Bench) -> None:
 
 
 def test_a_bench_without_a_peer_has_none(bench: Bench) -> None:
-    """No companion, no folder, no facts; a bench that wants one says itself that it was not told."""
+    """No companion, no folder, no facts; a bench that wants one says itself that it was not told. The
+    companion has to know where the board is: where it did not say so, the case ends as the rig's."""
     bench.peers = {"example": ""}
     with pytest.raises(ConfigError, match="no peer was provisioned"):
         bench.device().measure(CASE, timeout_s=20.0)
     assert not bench.had
     assert not list(bench.run_path.iterdir())
+    bench.peers = {"example": "echo"}
+    bench.address = ""
+    with pytest.raises(RigError, match="did not report its IPv4 address"):
+        bench.device().measure(CASE, timeout_s=20.0)
 
 
 def test_a_companion_that_does_not_start_runs_no_case(bench: Bench) -> None:
@@ -180,7 +185,8 @@ def test_a_companion_that_fails_at_the_end_takes_the_samples_with_it(bench: Benc
 
 
 def test_companions_at_work_are_stopped_from_outside(bench: Bench) -> None:
-    """A run that is interrupted stops those at work; one that hangs holds up neither it nor the others."""
+    """A run that is interrupted stops those at work; one that hangs holds up neither it nor the others. What
+    a companion knows is heard while its own board measures, and by no other board."""
     network: Any = bench.network
     free = threading.Event()
     companions = Companions(bench.peers, network, bench.run_path, factory=bench._factory)
@@ -192,25 +198,12 @@ def test_companions_at_work_are_stopped_from_outside(bench: Bench) -> None:
         free.set()
     companions.stop(timeout_s=20.0)
     assert second.calls == ["stop", "stop"]  # the other one by its own board's thread
-
-
-def test_a_case_that_runs_is_asked_after_by_its_board(bench: Bench) -> None:
-    """What a companion knows is heard while its own board measures, and by no other board."""
-    network: Any = bench.network
-    companions = Companions(bench.peers, network, bench.run_path, factory=bench._factory)
     bench.trouble = {"check": RigError("dnsmasq died.")}
     with companions.attend(CASE, BOARD, LOOPBACK):
         companions.check(replace(BOARD, id="another"))
         with pytest.raises(RigError, match="dnsmasq died"):
             companions.check(BOARD)
     companions.check(BOARD)
-
-
-def test_a_board_without_an_address_has_no_peer(bench: Bench) -> None:
-    """The companion has to know where the board is: where it did not say so, the case ends as the rig's."""
-    bench.address = ""
-    with pytest.raises(RigError, match="did not report its IPv4 address"):
-        bench.device().measure(CASE, timeout_s=20.0)
 
 
 @pytest.mark.parametrize("word", PEERS)

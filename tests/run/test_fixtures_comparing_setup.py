@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from hil.base.errors import ConfigError
 from hil.boards.firmware.build_folder import Image, image_sha256
 from hil.boards.firmware.bundle import write_bundle
 from hil.boards.firmware.partition_table import read_csv, to_binary
@@ -18,7 +21,7 @@ from hil.boards.firmware.selection import Firmware, find_firmware
 from hil.boards.rack import load_rack
 from hil.history.judgements import GATE
 from hil.model import Comparison, NotRun, Ruler
-from hil.run.campaign import Against, Campaign
+from hil.run.campaign import Against, Campaign, check_firmware, read_against
 from hil.run.comparing import Other, find_other, prepare_comparisons
 from hil.run.options import RunOptions
 from hil.run.plan import make_plan, spread
@@ -69,6 +72,10 @@ def campaign(tmp_path: Path, builds: Mapping[str, Firmware]) -> Campaign:
     )
 
 
+def against(campaign: Campaign, **changes: Any) -> Campaign:
+    return replace(campaign, against=replace(campaign.against or pytest.fail("none"), **changes))
+
+
 def prepared(campaign: Campaign, candidate: Firmware) -> tuple[RunDirectory, list[str]]:
     """Prepare a run's comparisons; return its folder and what was said beside the looks."""
     directory = RunDirectory.create(campaign.options.out, run_info(run_id="20261121T000000Z-pr-0001"))
@@ -90,8 +97,7 @@ def test_the_looks_are_what_the_budget_pays(
 ) -> None:
     """The last ends within it, the first is there in any case; all boards of an image have the same looks.
     The journal holds how long a boot more would take."""
-    against = replace(campaign.against or pytest.fail("none"), budget_s=budget_s)
-    directory, said = prepared(replace(campaign, against=against), builds["one"])
+    directory, said = prepared(against(campaign, budget_s=budget_s), builds["one"])
     comparison = comparison_of(directory)
     assert comparison.looks == tuple((boots, boots) for boots in looks)
     assert (comparison.boot_s or 0.0) > BOOT_S
@@ -105,16 +111,14 @@ def test_a_spread_run_is_told_where_one_boards_boots_decide_nothing(
     campaign: Campaign, builds: Mapping[str, Firmware]
 ) -> None:
     """A case is on one board then: what two boards boot together otherwise are too few boots of one."""
-    against = replace(campaign.against or pytest.fail("none"), budget_s=1.0)
     one_board = spread(campaign.plan, quarantine={})
-    _directory, said = prepared(replace(campaign, against=against, plan=one_board), builds["one"])
+    _directory, said = prepared(replace(against(campaign, budget_s=1.0), plan=one_board), builds["one"])
     assert [line for line in said if "3 + 3 boots on 1 board" in line and "--target" not in line]
 
 
 def test_a_reference_has_a_fixed_number_of_boots(campaign: Campaign, builds: Mapping[str, Firmware]) -> None:
     """One look."""
-    against = replace(campaign.against or pytest.fail("none"), role="reference", boots=4)
-    directory, _said = prepared(replace(campaign, against=against), builds["one"])
+    directory, _said = prepared(against(campaign, role="reference", boots=4), builds["one"])
     comparison = comparison_of(directory)
     assert comparison.looks == ((4, 4),)
 
@@ -128,8 +132,7 @@ def test_a_base_that_cannot_be_on_the_board_is_told(
     (tmp_path / "moved.csv").write_text(PARTITIONS.replace("0x1f0000", "0x1e0000"))
     table = other / "partition_table" / "partition-table.bin"
     table.write_bytes(to_binary(read_csv(tmp_path / "moved.csv")))
-    against = replace(campaign.against or pytest.fail("none"), firmware=other)
-    directory, said = prepared(replace(campaign, against=against), builds["one"])
+    directory, said = prepared(against(campaign, firmware=other), builds["one"])
     entries = directory.read().entries
     left = [entry for entry in entries if isinstance(entry, NotRun)]
     assert [(entry.board, entry.cause) for entry in left] == [("e1", "not-compared"), ("e2", "not-compared")]
@@ -196,8 +199,9 @@ def test_a_changed_ruler_in_the_same_bytes_is_no_pass(
     all. But two builds with the same ruler by name were meant to differ in the product alone."""
     base = with_ruler(builds["two"], tmp_path / "base", Ruler("c" * 40, dirty=False, moved=moved))
     named = with_ruler(builds["two"], tmp_path / "head", Ruler("c" * 40, dirty=False))
-    against = replace(campaign.against or pytest.fail("none"), firmware=base.build_dir)
-    directory, said = prepared(replace(campaign, against=against), named if by_name else builds["two"])
+    directory, said = prepared(
+        against(campaign, firmware=base.build_dir), named if by_name else builds["two"]
+    )
     entries = directory.read().entries
     assert [entry.identical for entry in entries if isinstance(entry, Comparison)] == [True] * is_compared
     left = [entry for entry in entries if isinstance(entry, NotRun)]
@@ -221,8 +225,7 @@ def test_a_run_says_whose_ruler_the_base_has(
 ) -> None:
     """What was moved is on both sides; what could not be moved leaves cases that are not compared."""
     base = with_ruler(builds["two"], tmp_path / "base", ruler)
-    against = replace(campaign.against or pytest.fail("none"), firmware=base.build_dir)
-    directory, said = prepared(replace(campaign, against=against), builds["one"])
+    directory, said = prepared(against(campaign, firmware=base.build_dir), builds["one"])
     assert not comparison_of(directory).identical
     assert len(said) == bool(words)
     assert words in "".join(said)
@@ -232,3 +235,37 @@ def test_nothing_is_compared_without_a_wish(builds: Mapping[str, Firmware]) -> N
     """A run without --base or --reference has one build an image."""
     assert find_other(None, {IMAGE: builds["one"]}) == Other()
     assert Other().builds({IMAGE: builds["one"]}, None) == {IMAGE: {"candidate": builds["one"]}}
+
+
+@pytest.mark.parametrize("minutes", [0.0, -1.0, math.nan, math.inf])
+def test_a_budget_that_is_no_time_is_refused(minutes: float) -> None:
+    """It is a number of minutes above 0; the way out names such a number."""
+    with pytest.raises(ConfigError, match=rf"--budget {minutes:g}: .* above 0.*--budget 15"):
+        read_against(RunOptions(base=Path("a"), budget=minutes))
+
+
+def test_a_folder_without_firmware_is_refused(tmp_path: Path) -> None:
+    """A wrong path is said with its option and the command that makes a bundle; a build is one."""
+    for path, why in ((tmp_path / "none", "no such folder"), (tmp_path, "no bundle and no build is in it")):
+        with pytest.raises(ConfigError, match=rf"--base {path}: {why}.*hil build") as caught:
+            check_firmware(Against("base", path))
+        assert caught.value.exit_code == 2
+    (tmp_path / "flasher_args.json").touch()
+    check_firmware(Against("base", tmp_path))
+
+
+def test_what_is_compared() -> None:
+    """Without options nothing is; a base and the firmware itself have a budget, a reference its boots."""
+    assert read_against(RunOptions(boots=3)) is None
+    base = read_against(RunOptions(base=Path("a")))
+    assert base is not None
+    assert (base.role, base.budget_s) == ("base", 900.0)
+    itself = read_against(RunOptions(unchanged=True, budget=5.0))
+    assert itself == Against("base", None, budget_s=300.0)
+    assert itself.unchanged
+    assert not base.unchanged
+    check_firmware(itself)
+    reference = read_against(RunOptions(reference=Path("a"), boots=4))
+    assert reference is not None
+    assert (reference.role, reference.boots) == ("reference", 4)
+    assert math.isinf(reference.budget_s)

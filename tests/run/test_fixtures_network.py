@@ -84,7 +84,9 @@ def test_the_evidence_is_that_of_the_rack_measured_on(tmp_path: Path, owned: boo
 
 
 def test_a_board_on_a_cable_is_told_its_link_and_no_password(tmp_path: Path) -> None:
-    """Credentials go to boards with Wi-Fi alone, which are told no link: older firmware does not know it."""
+    """Credentials go to boards with Wi-Fi alone, which are told no link: older firmware does not know it. A
+    virtual board finds the virtual air without a word; a chip's own image asks for a name. The address that a
+    station says is the same on each board."""
     certificates: Any = SimpleNamespace(ca_pem="", client_cert_pem="", client_key_pem="")
     broker: Any = SimpleNamespace(provision=dict)
     nothing: Any = None
@@ -97,19 +99,9 @@ def test_a_board_on_a_cable_is_told_its_link_and_no_password(tmp_path: Path) -> 
     told = network.provision(cable)
     assert told["link"] == "w5500 cs=15 address=10.0.0.2/24"
     assert not {"ssid", "psk"} & set(told)
-
-
-def test_a_board_on_its_emulators_wifi_is_told_the_racks_and_reached_at_the_racks_address(
-    tmp_path: Path,
-) -> None:
-    """A virtual board finds the virtual air without a word; a chip's own image asks for a name. The address
-    that a station says is the same on each board."""
-    certificates: Any = SimpleNamespace(ca_pem="", client_cert_pem="", client_key_pem="")
-    nothing: Any = None
-    broker: Any = SimpleNamespace(provision=dict)
     rack: Any = SimpleNamespace(board_address=lambda _board: "10.77.0.11", owned=False)
-    point = VirtualAccessPoint("lab", 1, "lab", "eight and more")
-    network = RunNetwork(point, nothing, broker, certificates, rack, tmp_path, tmp_path)
+    virtual = VirtualAccessPoint("lab", 1, "lab", "eight and more")
+    network = RunNetwork(virtual, nothing, broker, certificates, rack, tmp_path, tmp_path)
     station = replace(BOARD, kind="emulated", emulator="esp-emu", network=WIFI)
     told = network.provision(station)
     assert (told["ssid"], told["psk"]) == ("lab", "eight and more")
@@ -211,7 +203,8 @@ def test_who_is_told_no_network_needs_no_password(
 
 @pytest.mark.parametrize("named", ["", "ap0"])
 def test_a_case_is_told_where_captures_are_taken(tmp_path: Path, named: str) -> None:
-    """On a physical rack the access point's interface is the rack file's; keys go to the run's secrets."""
+    """On a physical rack the access point's interface is the rack file's; keys go to the run's secrets. Where
+    the run answers names already, a case starts no second one, nor ends the first."""
     nothing: Any = None
     host = HostSide(nothing, "192.168.77.1", "eth0", tmp_path, named)
     point = VirtualAccessPoint("lab", 1)
@@ -219,14 +212,8 @@ def test_a_case_is_told_where_captures_are_taken(tmp_path: Path, named: str) -> 
     case = Case("publish", {})
     place = network.place(case, BOARD, "192.168.77.9", folder=tmp_path / "peer", keep_captures=False)
     assert (place.access_point_interface, place.secrets_dir) == (named, tmp_path)
-
-
-def test_a_case_uses_the_name_server_of_its_run(tmp_path: Path) -> None:
-    """Where the run answers names already, a case starts no second one, nor ends the first."""
-    nothing: Any = None
     names: Any = SimpleNamespace(address="10.0.0.1", stop=pytest.fail)
     host = HostSide(nothing, "10.0.0.1", "eth0", tmp_path)
-    point = VirtualAccessPoint("lab", 1)
     network = RunNetwork(point, host, nothing, nothing, None, tmp_path, tmp_path, name_server=names)
     case = Case("http_gateway", {"resolve": "name"})
     place = network.place(case, BOARD, "10.0.0.9", folder=tmp_path, keep_captures=False)
