@@ -44,42 +44,35 @@ def test_every_kind_of_fault_is_in_the_list() -> None:
 
 
 def test_a_wrong_row_is_named() -> None:
-    """What is wrong stands below its row, and the sentence at the end counts it; no line of a table wraps."""
+    """What is wrong stands below its row, and the sentence at the end counts it; no line of a table wraps. A
+    row has nine cells, whatever the run reported."""
     wrong = replace(ROW, fault="air: loss", owner="a regression", wrong=["owner a regression, not rig"])
     table = lines([ROW, replace(wrong, reported="x" * 300)], 80)
     assert [line for line in table if line.startswith(("✓", "✗"))] == ["✗ air: loss", "✓ broker: killed"]
     assert f"  wrong: {wrong.wrong[0]}" in table
     assert max(len(line) for line in table if "xxx" in line) == 80
     assert "(rig 1, a regression 1): 1 " in summary([ROW, wrong])
+    row = next(line for line in page([ROW]).splitlines() if "broker: killed" in line)
+    assert row.replace("\\|", "").count("|") == 10
+    assert "`? NOT MEASURED" in row
 
 
 def test_a_stopped_campaign_goes_on(tmp_path: Path) -> None:
-    """What is on disk is not done again; a torn last line is."""
+    """What is on disk is not done again; a torn last line is. A row stays only where what its fault may be
+    called is what it was; a wrong one as long as it may."""
     path = tmp_path / "seed-1.jsonl"
     path.write_text(ROW.to_json() + "\n" + ROW.to_json()[:40])
     assert Campaign(1, path).rows == {ROW.fault: ROW}
-
-
-def test_what_was_wrong_or_judged_by_others_is_made_again(tmp_path: Path) -> None:
-    """A row stays only where what its fault may be called is what it was; a wrong one as long as it may."""
     plan, other, third = plans(1)[:3]
     right = replace(ROW, fault=plan.name, judged=plan.judge)
     wrong = replace(right, fault=other.name, judged=other.judge, wrong=["the next run"])
     rows = (right, wrong, replace(right, fault=third.name, judged="of before"))
-    path = tmp_path / "seed-1.jsonl"
     path.write_text("".join(row.to_json() + "\n" for row in rows))
     campaign = Campaign(1, path)
     campaign.forget([plan, other, third], wrong=False)
     assert set(campaign.rows) == {plan.name, other.name}
     campaign.forget([plan, other, third], wrong=True)
     assert set(campaign.rows) == {plan.name}
-
-
-def test_what_a_run_says_cannot_break_the_table() -> None:
-    """A row has nine cells, whatever the run reported."""
-    row = next(line for line in page([ROW]).splitlines() if "broker: killed" in line)
-    assert row.replace("\\|", "").count("|") == 10
-    assert "`? NOT MEASURED" in row
 
 
 @pytest.mark.slow

@@ -25,7 +25,7 @@ from tools.demo.making import Demo, make
 from tools.demo.nights import Night, boots_of, full_record, measured
 from tools.demo.plan import DESK, FLAKY, LAB, RACKS, Plan
 from tools.demo.samples import cases_of
-from tools.demo.telling import Comparison, compare, found, lines, planted
+from tools.demo.telling import compare, found, lines, planted
 
 pytestmark = pytest.mark.slow
 
@@ -54,7 +54,7 @@ def test_every_planted_change_is_named_and_nothing_else(events: Sequence[dict[st
     """Access point, regression, bad board, improvement and mended board have an event each.
 
     What was taken back has ended, on that night; what nobody took back goes on. Of all events two are the
-    firmware's, at the commits at which it was changed.
+    firmware's, at the commits at which it was changed. One of unclear cause is told, and fails nothing.
     """
     comparison = compare(planted(PLAN), events)
     assert comparison.holds, "\n".join(lines(comparison))
@@ -64,9 +64,13 @@ def test_every_planted_change_is_named_and_nothing_else(events: Sequence[dict[st
     assert ended["ended"] == PLAN.date(PLAN.night_of("mended board")).isoformat()
     blamed = {event["bad"] for event in events if event["cause"] == "firmware"}
     assert blamed == {PLAN.commit(PLAN.night_of("regression")), PLAN.commit(PLAN.night_of("improvement"))}
+    unclear = {**events[0], "cause": "unclear", "headline": "Unclear: something moved"}
+    comparison = compare(planted(PLAN), [*events, unclear])
+    assert comparison.holds
+    assert "Unclear: something moved" in lines(comparison)[-1]
 
 
-@pytest.mark.parametrize("lost", range(5))
+@pytest.mark.parametrize("lost", [0, 4])
 def test_a_change_that_nobody_names_fails_the_demo(events: Sequence[dict[str, Any]], lost: int) -> None:
     """Without the event of a planted change it does not hold, and the line says NOT FOUND."""
     wanted = planted(PLAN)
@@ -94,14 +98,6 @@ def test_a_change_that_is_named_wrongly_fails_the_demo(
     comparison = compare(planted(PLAN), altered)
     assert comparison.told[0][1] is None
     assert [event for event in comparison.false if event[key] == value]
-
-
-def test_what_is_unclear_blames_nobody(events: Sequence[dict[str, Any]]) -> None:
-    """An event of unclear cause is told, and fails nothing."""
-    unclear = {**events[0], "cause": "unclear", "headline": "Unclear: something moved"}
-    comparison: Comparison = compare(planted(PLAN), [*events, unclear])
-    assert comparison.holds
-    assert "Unclear: something moved" in lines(comparison)[-1]
 
 
 def test_every_figure_is_labelled_virtual_and_simulated(demo: Demo, events: Sequence[dict[str, Any]]) -> None:

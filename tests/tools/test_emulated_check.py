@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from hil.base.errors import ConfigError, RigError
+from hil.base.paths import TOOL_THRESHOLDS
 from hil.boards.firmware.app_image import (
     CHECKSUM_SEED,
     HEADER,
@@ -23,13 +25,18 @@ from hil.boards.firmware.app_image import (
 )
 from hil.boards.firmware.build_folder import Image
 from hil.boards.firmware.selection import find_firmware
+from hil.store import RunDirectory, read_measured
+from hil.thresholds import project_files
+from hil.thresholds.loader import FOLDER
 from hil.virtual.emulator.drivers import find_counting
+from tests.make_records import publish_record, run_info
 from tests.run import sealed_chip
 from tools.check_report import Report
 from tools.emulated_check import __main__ as emulated_check
 from tools.emulated_check import inputs, panic, steps
 from tools.emulated_check.bench import Bench, Ended
 from tools.emulated_check.inputs import Inputs
+from tools.emulated_repeat import told
 
 DISCONNECT = next(fault for fault in steps.FAULTS if fault.name == "disconnect")
 
@@ -37,8 +44,8 @@ DISCONNECT = next(fault for fault in steps.FAULTS if fault.name == "disconnect")
 @pytest.mark.parametrize(
     ("has_qemu", "ways_out"),
     [
-        (False, ["idf_tools.py install qemu-riscv32"]),
-        (True, [". $IDF_PATH/export.sh", "make emulated-check FIRMWARE=DIR"]),
+        (False, ["idf_tools.py install qemu"]),
+        (True, [". $IDF_PATH/export.sh", "emulated-check FIRMWARE=DIR"]),
     ],
 )
 def test_what_is_not_there_is_told_with_the_ways_out(
@@ -183,3 +190,19 @@ def test_code_is_replaced_and_the_image_sealed_again() -> None:
         panic.replaced(image, 1, panic.ILLEGAL)
     with pytest.raises(ImageError):
         panic.replaced(bytes(64), 0, panic.ILLEGAL)
+
+
+def test_a_figure_that_is_equal_in_each_boot_is_told_apart_from_one_that_varies(tmp_path: Path) -> None:
+    """With least and most, and by how much of the most; what is in one boot alone says nothing."""
+    run = RunDirectory.create(tmp_path, run_info())
+    run.keep(project_files(TOOL_THRESHOLDS), FOLDER)
+    for boot, latency_ms in enumerate((10, 20)):
+        run.append(publish_record(boot_index=boot, latency_ms=latency_ms))
+    lines = told(read_measured(run.path))
+    (latency,) = [line for line in lines if " publish_latency_p50_us " in line]
+    (failed,) = [line for line in lines if " publish_failed_ratio " in line]
+    assert latency.startswith("varies")
+    assert re.search(r" ms +2 boots, by \d+\.\d{3}%$", latency)
+    assert failed.startswith("equal")
+    assert lines.index(latency) < lines.index(failed)
+    assert lines[-1].endswith(" vary.")

@@ -180,7 +180,8 @@ def test_twice_as_slow_is_caught_by_all_rules() -> None:
 
 
 def test_an_aim_is_missed_where_chance_cannot_be_it() -> None:
-    """3 of 100 blocked are within the error of 1 %, 8 are not; what is caught too seldom is missed, too."""
+    """3 of 100 blocked are within the error of 1 %, 8 are not; what is caught too seldom is missed, too.
+    Every aim is of a row that is simulated, or it would never be missed; a share has its binomial error."""
     usual, caught = Tally(of=100, blocked=3, simple=1), Tally(of=100, caught=99, simple=99)
     found = {(TYPICAL, UNCHANGED): usual, (TYPICAL, SLOWER): caught}
     assert not [aim for aim in kept(found) if aim.missed]
@@ -188,19 +189,10 @@ def test_an_aim_is_missed_where_chance_cannot_be_it() -> None:
     found[TYPICAL, UNCHANGED] = replace(usual, blocked=8)
     found[TYPICAL, SLOWER] = replace(caught, caught=80, passed=20, lost=19)
     assert len([aim for aim in kept(found) if aim.missed]) == 4
-
-
-def test_every_aim_is_of_a_row_that_is_simulated() -> None:
-    """An aim on a rack or an effect that no row has would never be missed."""
     tried = {(rack, effect) for rack in RACKS for effect in effects_of(rack)}
     assert {(rack, aim.effect) for aim in AIMS for rack in aim.racks} <= tried
     assert all(aim.counted in Tally.__dataclass_fields__ for aim in AIMS)
-
-
-def test_a_share_has_its_binomial_error() -> None:
-    """None of 400 is no certainty, and half of 100 is known to five points."""
-    assert str(Share(0, 400)) == "0.0 ±0.2"
-    assert str(Share(50, 100)) == "50.0 ±5.0"
+    assert [str(Share(0, 400)), str(Share(50, 100))] == ["0.0 ±0.2", "50.0 ±5.0"]
 
 
 def test_each_attack_changes_the_boots_that_it_names() -> None:

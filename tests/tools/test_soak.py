@@ -45,14 +45,11 @@ def memory(b1_kb: int) -> dict[str, Any]:
 
 
 def test_what_stays_or_warms_up_does_not_grow() -> None:
-    """A cache that fills in the first quarter, and a few pages more or less, are no leak."""
+    """A cache that fills in the first quarter, and a few pages more or less, are no leak. A small part that
+    grows is named, though it is little of all."""
     assert growth(samples(40, lambda number: memory(180_000 + 37 * (number % 5)))) == {}
     assert growth(samples(40, lambda number: memory(100_000 + min(number, 9) * 10_000))) == {}
     assert growth(samples(3, lambda number: {"descriptors": number})) == {}  # too few to tell
-
-
-def test_a_small_part_that_grows_is_named() -> None:
-    """Though it is little of all."""
     found = samples(40, lambda number: {"memory_kb": {**PARTS, "hil-air": 20_000 + 100 * number}})
     assert set(growth(found)) == {"memory_kb of hil-air"}
 
