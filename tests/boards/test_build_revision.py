@@ -87,7 +87,8 @@ def test_the_same_sources_give_the_same_files_in_two_checkouts(builds: Builds) -
 @pytest.mark.heavy
 def test_the_firmware_of_another_commit_is_built(builds: Builds) -> None:
     """--at REV: the image of that commit, noted as its own and as clean, compares as different. No sources
-    are left below out/, no worktree in .git, no change in the working tree."""
+    are left below out/, no worktree in .git, no change in the working tree. What is flashed is named by paths
+    inside of the bundle's folder, and only what is needed is there."""
     head, base = builds.commits
     assert [digests(builds.head).commit, digests(builds.base).commit] == [head, base]
     assert not digests(builds.base).dirty
@@ -98,6 +99,12 @@ def test_the_firmware_of_another_commit_is_built(builds: Builds) -> None:
     assert not list(builds.checkout.glob("out/firmware/at/*-sources"))
     assert git(builds.checkout, "worktree", "list").count("\n") == 0
     assert git(builds.checkout, "status", "--porcelain") == ""
+    folder = builds.head / TARGET
+    names = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    more = {"flasher_args.json", "hil-firmware.elf", "config/sdkconfig.json", "digests.json"}
+    assert names == {name for _, name in flash_files(folder)} | more
+    text = (folder / "flasher_args.json").read_text()
+    assert not [word for word in json.dumps(json.loads(text)).split('"') if word.startswith("/")]
 
 
 @pytest.mark.slow
@@ -111,19 +118,6 @@ def test_a_ruler_that_is_the_same_changes_no_byte(builds: Builds, tmp_path: Path
     assert digests(tmp_path / "base").files == digests(builds.base).files
     assert digests(tmp_path / "base").ruler == Ruler(builds.commits[0], dirty=False)
     assert digests(builds.base).ruler is None
-
-
-@pytest.mark.slow
-@pytest.mark.heavy
-def test_a_bundle_needs_nothing_beside_it(builds: Builds) -> None:
-    """What is flashed is named by paths inside of the folder, and only what is needed is there."""
-    folder = builds.head / TARGET
-    names = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
-    flashed = {name for _, name in flash_files(folder)}
-    more = {"flasher_args.json", "hil-firmware.elf", "config/sdkconfig.json", "digests.json"}
-    assert names == flashed | more
-    text = (folder / "flasher_args.json").read_text()
-    assert not [word for word in json.dumps(json.loads(text)).split('"') if word.startswith("/")]
 
 
 @pytest.mark.slow

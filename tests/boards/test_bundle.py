@@ -8,23 +8,35 @@ import json
 import os
 import re
 import shutil
+import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import jsonschema
 import pytest
+from click.testing import CliRunner
 
 from hil.base.errors import ConfigError
+from hil.base.project import read_project
+from hil.boards.firmware.app_image import APP_DESCRIPTION, read_app_description
 from hil.boards.firmware.build import build
 from hil.boards.firmware.build_folder import Image, flash_files
-from hil.boards.firmware.bundle import DIGESTS, file_sha256, read_digests, write_bundle, write_digests
+from hil.boards.firmware.bundle import DIGESTS, file_sha256, read_digests, verify, write_bundle, write_digests
 from hil.boards.firmware.image import build_image_dir
 from hil.boards.firmware.revision import SourceState
 from hil.boards.firmware.selection import compare_bundles, find_firmware, verify_bundle
+from hil.boards.rack import Board, Power
 from hil.cli.app import run_command
+from hil.cli.init import command as init
+from hil.run import product_device
+from hil.run.product_device import ProductDevice
+from hil.virtual.air.build import build_air
 from tests.boards.idf_stand_in import put_idf
-from tests.lab import ROOT
+from tests.boards.rack_tools import AIR_DIR
+from tests.lab import ROOT, Lab, make_lab, of_type
+from tests.probe.scripted import console_of, probe_of
+from tests.virtual.virtual_board_rig import make_build
 
 TARGET = "virtual-esp32"
 IMAGE = "hil-firmware.bin"
@@ -120,10 +132,7 @@ Damage = Callable[[Path], object]
         (lambda folder: (folder / DIGESTS).write_text('{"schema": 2}'), f"{DIGESTS}: its schema is 2"),
         (lambda folder: folder.rename(folder.parent / "esp32"), "for virtual-esp32, not for esp32"),
         (lambda folder: (folder.parent / "notes.txt").touch(), "not part of the bundle: notes.txt"),
-        (
-            lambda folder: (flip_a_bit(folder), (folder / "more").touch()),
-            "more is extra; hil-firmware.bin differs",
-        ),
+        (lambda folder: (flip_a_bit(folder), (folder / "more").touch()), "more is extra; hil-firmware.bin"),
         (promise_another, "lists 000000000000"),
         (lambda folder: nest_too_deep(folder, DIGESTS), DIGESTS),
         (lambda folder: nest_too_deep(folder, "flasher_args.json"), "flasher_args.json"),
@@ -145,11 +154,8 @@ def test_damage_is_named(
     ("key", "value", "words"),
     [
         ("app", [], "app is []; expected table"),
-        ("app", None, "app is None; expected table"),
         ("app", {"file": "/etc/hostname"}, "/etc/hostname, which is not a path"),
-        ("app", {"file": "../../secret"}, "../../secret, which is not a path"),
         ("app", {"file": ["x"]}, "holds no app image (['x'])"),
-        ("flash_files", {"0x1000": "/etc/hostname"}, "/etc/hostname, which is not a path"),
         ("flash_files", {"0x1000": "../../secret"}, "../../secret, which is not a path"),
         ("flash_files", [], "flash_files is []; expected table"),
         ("flash_files", {"here": IMAGE}, "flash_files does not map"),
@@ -225,17 +231,18 @@ def test_a_run_takes_the_build_of_its_target(bundle: Path, build_dir: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("path", "target", "words"),
+    ("path", "image", "words"),
     [
-        (".", "esp32c3", "virtual-esp32, but none for esp32c3"),
-        (TARGET, "esp32", "for virtual-esp32, not for esp32"),
-        ("nowhere", TARGET, "nowhere is not a firmware build"),
+        (".", Image("esp32c3"), "virtual-esp32, but none for esp32c3"),
+        (TARGET, Image("esp32"), "for virtual-esp32, not for esp32"),
+        ("nowhere", Image(TARGET), "nowhere is not a firmware build"),
+        (".", Image(TARGET, 100), rf"none for {TARGET}\+tick100.* --tick-hz 100 --bundle .*not tick_hz=100"),
     ],
 )
-def test_a_build_for_another_target_is_refused(bundle: Path, path: str, target: str, words: str) -> None:
-    """The sentence says what is there."""
+def test_a_build_for_another_image_is_refused(bundle: Path, path: str, image: Image, words: str) -> None:
+    """The sentence says what is there; of a tick, the command that adds it, and the cases to leave out."""
     with pytest.raises(ConfigError, match=words):
-        find_firmware(bundle / path, Image(target))
+        find_firmware(bundle / path, image)
 
 
 @pytest.fixture
@@ -250,43 +257,28 @@ def ticks(build_dir: Path, tmp_path: Path) -> Path:
 
 
 def test_a_bundle_has_a_folder_for_each_image(ticks: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The folders are named after target and tick, each with its own digests; each is found by its name."""
+    """The folders are named after target and tick, each with its own digests; each is found by its name. A
+    folder of a bundle, one that was renamed, and a build folder of one's own: none runs as the other."""
     assert sorted(path.name for path in ticks.iterdir()) == [TARGET, f"{TARGET}+tick100"]
     assert run_command(["firmware", "verify", str(ticks)]) == 0
     assert f"\n{TARGET}+tick100: 7 files as built" in capsys.readouterr().out
     for image in (Image(TARGET), Image(TARGET, 100)):
         assert find_firmware(ticks, image).build_dir == ticks / str(image)
     comparisons = compare_bundles(ticks, ticks)
-    assert [(item.target, item.outcome) for item in comparisons] == [
-        (TARGET, "identical"),
-        (f"{TARGET}+tick100", "identical"),
-    ]
-
-
-def test_a_bundle_without_a_tick_that_cases_need_says_how_to_add_it(bundle: Path) -> None:
-    """What is missing, who needs it, and both ways out: the command that builds it, the cases left out."""
-    with pytest.raises(ConfigError) as caught:
-        find_firmware(bundle, Image(TARGET, 100))
-    said = str(caught.value)
-    assert f"none for {TARGET}+tick100" in said
-    assert f"hil build --target {TARGET} --tick-hz 100 --bundle {bundle}" in said
-    assert "not tick_hz=100" in said
-
-
-def test_one_build_is_not_taken_for_another_tick(ticks: Path, tmp_path: Path) -> None:
-    """A folder of a bundle, one that was renamed, and a build folder of one's own: none runs as the other."""
+    found = {item.target: item.outcome for item in comparisons}
+    assert found == dict.fromkeys((TARGET, f"{TARGET}+tick100"), "identical")
     slow = Image(TARGET, 100)
     with pytest.raises(ConfigError, match=rf"is a build for {TARGET}, not for {TARGET}\+tick100"):
         find_firmware(ticks / TARGET, slow)
     with pytest.raises(ConfigError, match=r"is a build for esp32\+tick100, not for esp32\."):
-        find_firmware(tmp_path / "slow", Image(TARGET))
+        find_firmware(ticks.parent / "slow", Image(TARGET))
     (ticks / str(slow)).rename(ticks / f"{TARGET}+tick50")
     with pytest.raises(ConfigError, match=rf"a build for {TARGET}\+tick100, not for {TARGET}\+tick50"):
         verify_bundle(ticks)
 
 
 def test_a_comparison_sees_targets_that_one_side_lacks(bundle: Path, tmp_path: Path) -> None:
-    """only-in-head, only-in-base, identical."""
+    """only-in-head, only-in-base, identical; which is said of files that are there, not of copied digests."""
     for name in ("head", "base"):
         shutil.copytree(bundle, tmp_path / name)
         shutil.copytree(bundle / TARGET, tmp_path / name / f"{name}-chip")
@@ -295,6 +287,9 @@ def test_a_comparison_sees_targets_that_one_side_lacks(bundle: Path, tmp_path: P
     expected = {"base-chip": "only-in-base", "head-chip": "only-in-head", TARGET: "identical"}
     found = compare_bundles(tmp_path / "head", tmp_path / "base")
     assert {one.target: one.outcome for one in found} == expected
+    flip_a_bit(tmp_path / "base" / TARGET)
+    with pytest.raises(ConfigError, match=f"{IMAGE} differs"):
+        compare_bundles(tmp_path / "head", tmp_path / "base")
 
 
 def change_arguments(folder: Path, old: str, new: str) -> None:
@@ -333,14 +328,6 @@ def test_only_what_is_flashed_counts(bundle: Path, tmp_path: Path, change: Damag
     (found,) = compare_bundles(bundle, tmp_path / "base")
     assert found.differing == ((differing,) if differing else ())
     assert found.outcome == ("different" if differing else "identical")
-
-
-def test_a_damaged_bundle_is_not_compared(bundle: Path, tmp_path: Path) -> None:
-    """`identical` is said of files that are there, not of digests that were copied."""
-    shutil.copytree(bundle, tmp_path / "base")
-    flip_a_bit(tmp_path / "base" / TARGET)
-    with pytest.raises(ConfigError):
-        compare_bundles(bundle, tmp_path / "base")
 
 
 @pytest.fixture
@@ -416,3 +403,233 @@ def test_what_cannot_be_built_is_refused(
     unset is not another firmware in silence, a slowdown is planted in these sources alone."""
     assert run_command(["build", *options]) == 2
     assert words in capsys.readouterr().err
+
+
+NewLab = Callable[[int], Lab]
+COMPILERS = ("cmake", "cc", "gcc", "c++", "g++", "ld", "strip", "idf.py")
+
+
+@pytest.fixture
+def bundle_lab(new_lab: NewLab, virtual_firmware: Path) -> Iterator[Lab]:
+    """A lab of one board with a bundle, where every tool of a build fails and leaves a mark."""
+    build_air(AIR_DIR)  # the stand-in for the access point is no firmware
+    lab = new_lab(1)
+    lab.firmware = lab.folder / "bundle"
+    write_bundle(virtual_firmware, Image(TARGET), lab.firmware, SourceState("5" * 40, dirty=False))
+    tools = lab.folder / "bin"
+    tools.mkdir()
+    for name in COMPILERS:
+        (tools / name).write_text(f'#!/bin/sh\necho "{name} $*" >>{lab.folder}/compiled\nexit 1\n')
+        (tools / name).chmod(0o755)
+    lab.env["PATH"] = f"{tools}{os.pathsep}{lab.env['PATH']}"
+    yield lab
+    lab.await_nothing_left()
+
+
+@pytest.mark.slow
+def test_a_rack_measures_a_bundle_and_compiles_nothing(bundle_lab: Lab) -> None:
+    """No compiler is started; run.json names the bundle's commit; the board ran the bundle's image."""
+    done = bundle_lab.run()
+    assert done.returncode == 0, done.stdout
+    assert not (bundle_lab.folder / "compiled").exists()
+    assert bundle_lab.firmware
+    digests = read_digests(bundle_lab.firmware / TARGET)
+    (record,) = of_type(bundle_lab.entries(), "record")
+    assert record["firmware_sha256"] == digests.image_sha256
+    run_info = json.loads((bundle_lab.out / "latest" / "run.json").read_text())
+    assert run_info["firmware"][TARGET] == {
+        "sha256": digests.image_sha256,
+        "commit": "5" * 40,
+        "dirty": False,
+        "idf_version": "host",
+    }
+
+
+@pytest.mark.slow
+def test_a_damaged_bundle_is_not_flashed(bundle_lab: Lab) -> None:
+    """One byte of what only debuggers read: exit 2, the file's name, and no run was begun."""
+    assert bundle_lab.firmware
+    elf = bundle_lab.firmware / TARGET / "hil-firmware.elf"
+    elf.write_bytes(elf.read_bytes() + b"\0")
+    done = bundle_lab.run()
+    assert done.returncode == 2, done.stdout
+    assert "hil-firmware.elf differs" in done.stdout
+    assert "hil build" not in done.stdout
+    assert not (bundle_lab.out / "latest").exists()
+
+
+JITTER = """\
+suites:
+  quick:
+    - {tick_hz: [1000, 100], count: 20, warmup: 2}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.heavy
+def test_each_case_runs_on_the_image_with_its_tick(virtual_firmware: Path, tmp_path: Path) -> None:
+    """Two images, two boots of each: digests, and the kernel's own word for its tick, are the case's.
+
+    A bundle that lacks one of them is refused before anything is flashed, with the command that adds it.
+    """
+    state = SourceState("5" * 40, dirty=False)
+    with tempfile.TemporaryDirectory(prefix="hil-lab-") as folder:
+        lab = make_lab(Path(folder), 1, firmware=tmp_path / "bundle", suites={"jitter": JITTER})
+        write_bundle(virtual_firmware, Image(TARGET), tmp_path / "bundle", state)
+        done = lab.run()
+        assert done.returncode == 2, done.stdout
+        assert f"hil build --target {TARGET} --tick-hz 100 --bundle {tmp_path / 'bundle'}" in done.stdout
+        slow = build(TARGET, tick_hz=100, say=lambda _sentence: None)
+        write_bundle(slow, Image(TARGET, 100), tmp_path / "bundle", state)
+        done = lab.run("--boots", "2")
+        assert done.returncode in (0, 4), done.stdout  # so few samples say nothing of a limit
+        images = json.loads((lab.out / "latest" / "run.json").read_text())["firmware"]
+        assert list(images) == [TARGET, f"{TARGET}+tick100"]
+        found = [
+            (
+                record["parameters"]["tick_hz"],
+                record["environment"]["device"]["tick_hz"],
+                record["firmware_sha256"],
+                record["boot_index"],
+            )
+            for record in of_type(lab.entries(), "record")
+        ]
+        digests = {int(image.partition("+tick")[2] or 1000): images[image]["sha256"] for image in images}
+        assert len(set(digests.values())) == 2
+        assert found == [(str(hz), hz, digests[hz], boot) for hz in (1000, 100) for boot in (0, 1)]
+        lab.await_nothing_left()
+
+
+STORAGE = "0x3f0000"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_build(tmp_path_factory.mktemp("made"))
+
+
+@pytest.fixture
+def own_build(made: Path, tmp_path: Path) -> Path:
+    """A build in a project that has an image of its own beside it."""
+    own_build = tmp_path / "project" / "build"
+    own_build.parent.mkdir()
+    shutil.copytree(made, own_build)
+    (tmp_path / "project" / "hil.toml").touch()
+    (tmp_path / "project" / "assets").mkdir()
+    (tmp_path / "project" / "assets" / "storage.bin").write_bytes(b"storage")
+    return own_build
+
+
+def flash_too(own_build: Path, name: str) -> None:
+    path = own_build / "flasher_args.json"
+    content = json.loads(path.read_text())
+    content["flash_files"][STORAGE] = name
+    content["storage"] = {"offset": STORAGE, "file": name, "encrypted": "false"}
+    path.write_text(json.dumps(content))
+
+
+def test_a_file_of_the_project_beside_the_build_is_flashed(own_build: Path) -> None:
+    """A build names it with ``../``; so does a build in a folder further down of the same project."""
+    flash_too(own_build, "../assets/storage.bin")
+    assert (STORAGE, "../assets/storage.bin") in flash_files(own_build)
+    deeper = own_build.parent / "out" / "firmware" / "it"
+    shutil.copytree(own_build, deeper)
+    flash_too(deeper, "../../../assets/storage.bin")
+    found = find_firmware(deeper, Image(TARGET)).build_dir
+    assert (STORAGE, "../../../assets/storage.bin") in flash_files(found)
+
+
+def test_a_bundle_takes_it_along(own_build: Path, tmp_path: Path) -> None:
+    """The bundle holds a copy and names that, so it is whole on another machine."""
+    flash_too(own_build, "../assets/storage.bin")
+    state = SourceState("5" * 40, dirty=False)
+    folder = write_bundle(own_build, Image(TARGET), tmp_path / "bundle", state)
+    shutil.rmtree(own_build.parent)
+    assert verify(folder)
+    (name,) = [name for offset, name in flash_files(folder) if offset == STORAGE]
+    assert (folder / name).read_bytes() == b"storage"
+    assert json.loads((folder / "flasher_args.json").read_text())["storage"]["file"] == name
+
+
+@pytest.mark.parametrize("name", ["../../secret", "../.git/config", "/etc/hostname", "../link/hostname"])
+def test_a_file_outside_of_the_project_is_refused(own_build: Path, name: str) -> None:
+    """Nothing of the host is flashed; the way out is one that can be gone."""
+    (own_build.parent / ".git").mkdir()
+    (own_build.parent / ".git" / "config").touch()
+    (own_build.parent.parent / "secret").touch()
+    (own_build.parent / "link").symlink_to("/etc")
+    flash_too(own_build, name)
+    with pytest.raises(ConfigError, match=re.escape(f"names {name}, which is not a path inside")) as caught:
+        flash_files(own_build)
+    assert f"copy it into {own_build}" in caught.value.next_step
+
+
+def test_a_file_of_the_project_that_is_not_there_is_named(own_build: Path) -> None:
+    """Missing is another fault than outside."""
+    flash_too(own_build, "../assets/gone.bin")
+    with pytest.raises(ConfigError, match=r"lacks \.\./assets/gone\.bin"):
+        flash_files(own_build)
+
+
+def test_field_two_files_at_one_offset_are_both_named(own_build: Path) -> None:
+    """JSON would take the last, and the first would not be flashed, without a word."""
+    path = own_build / "flasher_args.json"
+    twin = '"flash_files": {"0x110000": "a.bin", "0x110000": "b.bin",'
+    path.write_text(re.sub(r'"flash_files":\s*\{', twin, path.read_text()))
+    with pytest.raises(ConfigError, match=r"a\.bin and b\.bin .* 0x110000"):
+        flash_files(own_build)
+
+
+def test_zeros_for_the_hash_of_the_elf_prove_nothing(
+    own_build: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An image without the hash prints zeros as any other such image does: no proof, and told."""
+    described = read_app_description(own_build / "testapp.bin")
+    assert described
+    zeros = type(described)(described.project, described.version, described.idf_version, bytes(32))
+    monkeypatch.setattr(product_device, "description_of", lambda _: zeros)
+    console = console_of(["ELF file SHA256:  000000000...", "up"], ready=False)
+    console.await_ready(probe_of(tmp_path, "ready: {pattern: '^up$', within_s: 60}\nboot: {to: 'a'}\n"))
+    device = ProductDevice.__new__(ProductDevice)
+    device.board = Board("b1", "virtual", "esp32", "port", Power("none"), where="rack.yaml:7")
+    device.console, device.build_dir, device.must_print = console, own_build, False
+    device._check_proven()
+    device.must_print = True
+    with pytest.raises(ConfigError, match="zeros as ELF hash") as caught:
+        device._check_proven()
+    assert "--elf-sha256-offset 0xb0" in caught.value.next_step
+    assert APP_DESCRIPTION.size == 0x100  # of which the hash is at 0x90: 0xb0 in the file, behind its headers
+
+
+@pytest.mark.parametrize(
+    ("files", "targets", "left"),
+    [
+        ({"sdkconfig.defaults.esp32s3-devkit": "", "sdkconfig.defaults.ci": ""}, ("esp32s3",), ""),
+        ({"sdkconfig.defaults.esp32c3.release": "", "sdkconfig.defaults.esp32c3": ""}, ("esp32c3",), ""),
+        ({"sdkconfig.defaults.esp32.wroom": ""}, ("esp32",), ""),
+        ({"sdkconfig.defaults.prod": 'CONFIG_IDF_TARGET="esp32c6"\n'}, ("esp32c6",), ""),
+        ({"sdkconfig.old": 'CONFIG_IDF_TARGET="esp32c6"\n'}, ("esp32",), ""),
+        ({"sdkconfig.ci.p4_wifi": 'CONFIG_IDF_TARGET="esp32p4"\n'}, ("esp32",), ""),
+        ({"sdkconfig.defaults.esp32c61": ""}, ("esp32",), "sdkconfig.defaults.esp32c61: esp32c61 is no chip"),
+        ({"sdkconfig": 'CONFIG_IDF_TARGET="linux"\n'}, ("esp32",), "sdkconfig: linux is no chip"),
+    ],
+)
+def test_targets_are_chips_whatever_the_variants_are_called(
+    files: dict[str, str], targets: tuple[str, ...], left: str, tmp_path: Path
+) -> None:
+    """A variant's name is no chip: hil.toml names chips alone, and a chip that hil lacks is said."""
+    (tmp_path / "CMakeLists.txt").write_text("include($ENV{IDF_PATH}/tools/cmake/project.cmake)\nproject(it)")
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    done = CliRunner().invoke(init, [str(tmp_path), "--workflow", "o/r@v1"], catch_exceptions=False)
+    assert done.exit_code == 0
+    assert read_project(tmp_path).targets == targets
+    assert left in done.output
+    assert ("left " in done.output) == bool(left)
+
+
+def test_a_target_of_hil_toml_that_is_no_chip_is_refused(tmp_path: Path) -> None:
+    """The file, the word, and the nearest chip are named, before anything is built."""
+    (tmp_path / "hil.toml").write_text('schema = 1\n[firmware]\nfolder = "."\ntargets = ["esp32s33"]\n')
+    with pytest.raises(ConfigError, match=r"hil\.toml: firmware\.targets .*'esp32s33'.*mean 'esp32s3'"):
+        read_project(tmp_path)

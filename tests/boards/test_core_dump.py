@@ -76,7 +76,9 @@ def test_what_cannot_be_decoded_says_why(tmp_path: Path, tools: Path) -> None:
 
 
 def test_an_incident_holds_the_whole_dump(tmp_path: Path) -> None:
-    """However many lines it has, and however long the chip takes to save it; then the restart ends it."""
+    """However many lines it has, and however long the chip takes to save it; then the restart ends it. Of a
+    dump that is cut off the restart's lines are no memory, nor what follows; a damaged line is left to the
+    checksum."""
     lines = printed(build(tmp_path / "build"))
     begin = next(number for number, line in enumerate(lines) if "DUMP START" in line)
     longer = [*lines[: begin + 1], *["AAAA" * 16] * 3000, *lines[begin + 1 :]]
@@ -92,12 +94,6 @@ def test_an_incident_holds_the_whole_dump(tmp_path: Path) -> None:
         saving.add(line)
         patience.append(saving.patience_s)
     assert patience[0] == patience[2] < patience[1]
-
-
-def test_a_dump_that_is_cut_off_is_what_came_of_it(tmp_path: Path) -> None:
-    """The restart's lines are no memory, nor what follows; a damaged line is left to the checksum."""
-    lines = printed(build(tmp_path / "build"))
-    begin = next(number for number, line in enumerate(lines) if "DUMP START" in line)
     cut = [*lines[: begin + 3], "rst:0x1 (POWERON),boot:0xc", "ready"]
     rest, dump = take_core_dump(cut)
     assert rest == [*lines[:begin], *cut[-2:]]

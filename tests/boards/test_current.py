@@ -75,14 +75,11 @@ def test_each_range_is_exact_to_its_step(amps: float) -> None:
 
 
 def test_a_calibration_that_says_no_resistor_keeps_the_usual_one() -> None:
-    """0 Ω would make each current infinite; a value that is no number is an error."""
+    """0 Ω would make each current infinite; a value that is no number is an error. The voltage is told in
+    whole millivolts: 800 mV is 3, 32, which is what is known of the protocol."""
     assert Calibration.parse("R4: 0.000\nUG4: 1.5\nEND").factors["R"][4] == 0.043
     with pytest.raises(ValueError, match="many"):
         Calibration.parse("R4: many\nEND")
-
-
-def test_the_voltage_is_told_in_whole_millivolts() -> None:
-    """800 mV is 3, 32: what is known of the protocol."""
     assert regulator_set(800) == bytes((0x0D, 3, 32))
     assert regulator_set(3300) == struct.pack(">BH", 0x0D, 3300)
 
@@ -261,24 +258,20 @@ def test_a_track_is_bounded_and_keeps_its_charge() -> None:
     assert drawn_in(kept, window).peak_ua == drawn_in(whole, window).peak_ua
 
 
-def test_a_rack_check_samples_and_says_what_is_drawn() -> None:
-    """A meter that answers is said with its current; one that is not there with what to do."""
+def test_a_rack_check_looks_at_each_meter(tmp_path: Path) -> None:
+    """A meter that the host has not is a finding of its own, with those that it has, before the board that it
+    may feed. A meter that answers is said with its current; one that is not there with what to do."""
+    path = tmp_path / "rack.yaml"
+    path.write_text(RACK.replace("CURRENT", "{type: ppk2, serial: F00D, voltage_mv: 3300, mode: source}"))
+    subjects = {found.subject: found for found in check_rack(load_rack(path), tmp_path, served={})}
+    assert "F00D; on USB there are: " in subjects["current of a"].sentence
+    assert list(subjects).index("current of a") < list(subjects).index("a")
     seen: Callable[[Current], Meter] = lambda _: ScriptedMeter([(0.0, 1.0, 42_000.0)])  # noqa: E731
     board = replace(BOARD, current=ppk2("METER"))
     assert check_meter(board, seen).sentence == "PPK2 METER measures 42.000 mA"
     absent = check_meter(replace(BOARD, current=ppk2("/dev/no-such-port")))
     assert (absent.ok, absent.subject) == (False, "current of a")
     assert "/dev/no-such-port" in absent.sentence
-
-
-def test_a_rack_check_looks_at_each_meter(tmp_path: Path) -> None:
-    """A meter that the host has not is a finding of its own, with those that it has, before the board that it
-    may feed."""
-    path = tmp_path / "rack.yaml"
-    path.write_text(RACK.replace("CURRENT", "{type: ppk2, serial: F00D, voltage_mv: 3300, mode: source}"))
-    subjects = {found.subject: found for found in check_rack(load_rack(path), tmp_path, served={})}
-    assert "F00D; on USB there are: " in subjects["current of a"].sentence
-    assert list(subjects).index("current of a") < list(subjects).index("a")
 
 
 @pytest.mark.slow
@@ -302,11 +295,7 @@ boards:
 """
 
 
-def test_a_rack_file_names_the_meter(tmp_path: Path) -> None:
-    """By its USB serial number; its voltage and how it is wired stand beside it."""
-    path = tmp_path / "rack.yaml"
-    path.write_text(RACK.replace("CURRENT", "{type: ppk2, serial: D4C0, voltage_mv: 3300, mode: source}"))
-    assert load_rack(path).boards[0].current == ppk2("D4C0")
+METER = "{type: ppk2, serial: D4C0, voltage_mv: 3300, mode: source}"
 
 
 @pytest.mark.parametrize(
@@ -315,21 +304,18 @@ def test_a_rack_file_names_the_meter(tmp_path: Path) -> None:
         ("{type: ppk2, serial: x, voltage_mv: 12000, mode: source}", "rack.yaml:10.*voltage_mv.*800.*5000"),
         ("{type: ppk2, serial: x, voltage_mv: 3300}", "rack.yaml:10.*mode"),
         ("{type: shelly}", "rack.yaml:10.*ppk2"),
+        (
+            f"{METER}\n  - {{id: b, kind: physical, target: esp32, serial: /dev/b, current: {METER}}}",
+            "'PPK2 D4C0'",
+        ),
     ],
 )
-def test_a_wrong_section_is_a_sentence(tmp_path: Path, section: str, sentence: str) -> None:
-    """File, line, value and what is possible."""
+def test_a_rack_file_names_the_meter_of_one_board(tmp_path: Path, section: str, sentence: str) -> None:
+    """By its USB serial number; its voltage and how it is wired stand beside it. A wrong section is told with
+    file, line, value and what is possible; two boards at one meter would each have the other's current."""
     path = tmp_path / "rack.yaml"
+    path.write_text(RACK.replace("CURRENT", METER))
+    assert load_rack(path).boards[0].current == ppk2("D4C0")
     path.write_text(RACK.replace("CURRENT", section))
     with pytest.raises(ConfigError, match=sentence):
-        load_rack(path)
-
-
-def test_one_meter_measures_one_board(tmp_path: Path) -> None:
-    """Two boards at one meter would each have the other's current."""
-    own = "{type: ppk2, serial: D4C0, voltage_mv: 3300, mode: source}"
-    second = RACK[RACK.index("  - id") :].replace("id: a", "id: b").replace("/dev/a", "/dev/b")
-    path = tmp_path / "rack.yaml"
-    path.write_text((RACK + second).replace("CURRENT", own))
-    with pytest.raises(ConfigError, match="duplicate current 'PPK2 D4C0'"):
         load_rack(path)

@@ -57,8 +57,36 @@ def add_file(build_dir: Path, offset: str) -> None:
     change(build_dir, flash_files={**files, offset: "storage.bin"})
 
 
-def refusal(board: Board, build_dir: Path, process: BoardProcess) -> str:
-    """Return the sentence; it is of the configuration, has a way out, and nothing was written."""
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("what", "value", "words"),
+    [
+        ("file", "0x3ff000", ["storage.bin: 8192 bytes at 0x3", "0x003ff000 will not fit"]),
+        ("file", "0x11000", ["at address: 0x11000", "testapp.bin: ", "storage.bin: 8192 bytes at 0x11"]),
+        ("write_flash_args", ["--flash_size", "3MB"], ["'-fs': '3MB' is not one of"]),
+        ("write_flash_args", ["--flash_freq", "33m"], ["'-ff': '33m' is not one of"]),
+        ("write_flash_args", ["--flash_modus", "dio"], ["No such option '--flash-modus'"]),
+        ("extra_esptool_args", {"before": "warp"}, ["'--before': 'warp' is not one of"]),
+        ("loader", (MIN_REVISION, b"\x90\1\xff\xff"), ["requires chip revision v4.0 or higher"]),
+        ("loader", (MIN_REVISION, b"\0\0\x64\0"), ["requires chip revision v1.0 or lower"]),
+        ("loader", (CHIP_ID, b"\5\0"), ["is not an ESP32 image"]),
+    ],
+)
+def test_what_esptool_refuses_is_named(
+    board: Board, build_dir: Path, process: BoardProcess, what: str, value: Any, words: list[str]
+) -> None:
+    """File, offset and size of an image beyond the flash; both files that overlap, and no other, although
+    esptool names one; a size, frequency, option or reset that esptool does not know, quoted whole; the
+    image's file, what it requires and what the chip is. It is of the configuration, has a way out, and
+    nothing was written, whether the board was asked for its address or not."""
+    if what == "file":
+        add_file(build_dir, value)
+        board = replace(board, mac=MAC)
+    elif what == "loader":
+        patch(build_dir / "bootloader" / "bootloader.bin", *value)
+        words = [f"'bootloader/bootloader.bin' {words[0]}", "bootloader.bin: 240 bytes at 0x1000"]
+    else:
+        change(build_dir, **{what: value})
     before = process.flash.read_bytes()
     log = build_dir.parent / "flash.log"
     with pytest.raises(ConfigError) as caught:
@@ -66,53 +94,10 @@ def refusal(board: Board, build_dir: Path, process: BoardProcess) -> str:
     assert process.flash.read_bytes() == before
     said = str(caught.value)
     assert BOX.isdisjoint(said)
-    assert "board b1" in said
-    assert str(log) in said
-    assert caught.value.next_step
-    return said
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("mac", ["", MAC], ids=["any board", "this board"])
-def test_an_image_beyond_the_flash(board: Board, build_dir: Path, process: BoardProcess, mac: str) -> None:
-    """File, offset and size are named, with esptool's own sentence."""
-    add_file(build_dir, "0x3ff000")
-    said = refusal(replace(board, mac=mac), build_dir, process)
-    assert "offset 0x003ff000 will not fit in" in said
-    assert "storage.bin: 8192 bytes at 0x3" in said
-    assert "CONFIG_ESPTOOLPY_FLASHSIZE" in said
-
-
-@pytest.mark.slow
-def test_two_files_that_overlap(board: Board, build_dir: Path, process: BoardProcess) -> None:
-    """Both files are named, although esptool names one."""
-    add_file(build_dir, "0x11000")
-    said = refusal(board, build_dir, process)
-    assert "overlap at address: 0x11000" in said
-    assert "testapp.bin: " in said
-    assert "storage.bin: 8192 bytes at 0x11000" in said
+    for word in ("board b1", str(log), *words):
+        assert word in said
     assert "ota_data_initial.bin" not in said
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"write_flash_args": ["--flash_size", "3MB"]}, "'--flash-size' / '-fs': '3MB' is not one of"),
-        ({"write_flash_args": ["--flash_freq", "33m"]}, "'--flash-freq' / '-ff': '33m' is not one of 'keep'"),
-        ({"write_flash_args": ["--flash_modus", "dio"]}, "No such option '--flash-modus'"),
-        ({"extra_esptool_args": {"before": "warp"}}, "Invalid value for '--before': 'warp' is not one of"),
-    ],
-    ids=["size", "frequency", "option", "reset"],
-)
-def test_a_setting_that_is_none(
-    board: Board, build_dir: Path, process: BoardProcess, changes: dict[str, Any], words: str
-) -> None:
-    """A size, frequency, option or reset that esptool does not know is quoted, whole."""
-    change(build_dir, **changes)
-    said = refusal(board, build_dir, process)
-    assert words in said
-    assert "flasher_args.json" in said
+    assert caught.value.next_step
 
 
 @pytest.mark.slow
@@ -135,26 +120,6 @@ def test_what_esptool_warns_of_is_noted(
     assert result.attempts == 1
     assert result.note.startswith("esptool warned: ")
     assert words in result.note
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("at", "content", "words"),
-    [
-        (MIN_REVISION, struct.pack("<HH", 400, 65535), "requires chip revision v4.0 or higher"),
-        (MIN_REVISION, struct.pack("<HH", 0, 100), "requires chip revision v1.0 or lower"),
-        (CHIP_ID, struct.pack("<H", 5), "is not an ESP32 image"),
-    ],
-    ids=["newer revision", "older revision", "another chip"],
-)
-def test_a_boot_loader_for_another_chip_or_revision(
-    board: Board, build_dir: Path, process: BoardProcess, at: int, content: bytes, words: str
-) -> None:
-    """The image's file is named, what it requires, and what the chip is."""
-    patch(build_dir / "bootloader" / "bootloader.bin", at, content)
-    said = refusal(board, build_dir, process)
-    assert f"'bootloader/bootloader.bin' {words}" in said
-    assert "bootloader.bin: 240 bytes at 0x1000" in said
 
 
 @pytest.mark.parametrize(

@@ -140,39 +140,30 @@ def test_a_run_without_a_board_that_it_needs_is_refused() -> None:
         check_present(RACK, plan_without(*names), quarantined)
 
 
-def options(folder: Path, target: str = "") -> RunOptions:
-    lab = make_lab(folder, 2)
-    return RunOptions(
-        rack=lab.rack, out=lab.out, thresholds=RACK_FILE.parents[2] / "thresholds", target=target
-    )
-
-
 def test_a_campaign_knows_who_is_left_out(tmp_path: Path) -> None:
-    """Read from the rack's file; run.json names the board, and the run goes on with the others."""
-    option = options(tmp_path)
-    rack = load_rack(option.rack)
-    put(folder_of(rack, option.out), Quarantine("b1", "2026-11-01T05:00:00Z", "anna", "dark"))
+    """Read from the rack's file; run.json names the board, and the run goes on with the others. To ask for a
+    chip is not to ask for a certain board: those of it that are left measure."""
+    lab = make_lab(tmp_path, 2)
+    option = RunOptions(rack=lab.rack, out=lab.out, thresholds=RACK_FILE.parents[2] / "thresholds")
+    out = Quarantine("b1", "2026-11-01T05:00:00Z", "anna", "dark")
+    folder = folder_of(load_rack(option.rack), option.out)
+    put(folder, out)
+    of_chip = replace(option, target="virtual-esp32")
     campaign = read_campaign(option)
-    assert [plan.board.id for plan in campaign.plan.present] == ["b2"]
-    (told,) = facts_of(campaign, "run", {}, Other({}), "").quarantined
-    assert told == Quarantine("b1", "2026-11-01T05:00:00Z", "anna", "dark")
-    release(folder_of(rack, option.out), "b1")
+    for each in (campaign, read_campaign(of_chip)):
+        assert [plan.board.id for plan in each.plan.present] == ["b2"]
+    assert facts_of(campaign, "run", {}, Other({}), "").quarantined == (out,)
+    with pytest.raises(ConfigError, match="'virtual-esp32' and has the label 'bench-3'; nearest: b1 has not"):
+        read_campaign(replace(of_chip, labels=("bench-3",)))
+    with pytest.raises(RigError, match="board b1 of rack"):
+        read_campaign(replace(of_chip, boards=("b1",)))
+    release(folder, "b1")
     assert facts_of(read_campaign(option), "run", {}, Other({}), "").quarantined == ()
 
 
-def test_a_target_leaves_its_boards_in_quarantine_out(tmp_path: Path) -> None:
-    """To ask for a chip is not to ask for a certain board: those of it that are left measure."""
-    option = options(tmp_path, "virtual-esp32")
-    put(folder_of(load_rack(option.rack), option.out), replace(KEPT_OUT, board="b1"))
-    assert [plan.board.id for plan in read_campaign(option).plan.present] == ["b2"]
-    with pytest.raises(ConfigError, match="'virtual-esp32' and has the label 'bench-3'; nearest: b1 has not"):
-        read_campaign(replace(option, labels=("bench-3",)))
-    with pytest.raises(RigError, match="board b1 of rack"):
-        read_campaign(replace(option, boards=("b1",)))
-
-
 def test_a_rack_may_keep_a_board_out_after_faults_in_a_row(tmp_path: Path) -> None:
-    """The third faulted run in a row puts it there, once, by hil; a panic or a sound run begins anew."""
+    """The third faulted run in a row puts it there, once, by hil; a panic or a sound run begins anew. One run
+    is enough where the rack keeps boards out by itself; other boards of the run stay in."""
     watch = Watch(tmp_path, 3, RACK_FILE)
     for hour, word in enumerate(["rig", "rig", "panic", "rig", "absent", "rig"]):
         assert watch.look(run_at(hour, word, "ok")) == []
@@ -183,6 +174,12 @@ def test_a_rack_may_keep_a_board_out_after_faults_in_a_row(tmp_path: Path) -> No
     assert (found.who, " 3 runs in a row" in found.why) == ("hil", True)
     assert watch.look(run_at(6, "rig", "ok")) == []
     assert list(read_quarantine(tmp_path)) == ["e1"]
+    watch = Watch(tmp_path / "lost", 3, Path("rack.yaml"))
+    lost = msgspec.structs.replace(board_run("rig", "e1"), is_lost=True)
+    others = (board_run("ok", "e2"), board_run("panic", "e3"))
+    (sentence,) = watch.look(with_boards(run_at(0, "rig"), lost, *others))
+    ((board, found),) = read_quarantine(tmp_path / "lost").items()
+    assert (board, found.why in sentence, "did not answer" in sentence) == ("e1", True, True)
 
 
 def test_a_run_that_is_looked_at_again_counts_once(tmp_path: Path) -> None:
@@ -205,13 +202,3 @@ def test_the_rack_files_rule_is_a_number_from_one_on(tmp_path: Path, value: str)
     path.write_text(f"{RACK_FILE.read_text()}\nquarantine_after: {value}\n")
     with pytest.raises(ConfigError, match=r"rack.yaml:\d+: .*quarantine_after"):
         load_rack(path)
-
-
-def test_a_board_that_nothing_brought_back_is_kept_out_at_once(tmp_path: Path) -> None:
-    """One run is enough where the rack keeps boards out by itself; other boards of the run stay in."""
-    watch = Watch(tmp_path, 3, Path("rack.yaml"))
-    lost = msgspec.structs.replace(board_run("rig", "e1"), is_lost=True)
-    others = (board_run("ok", "e2"), board_run("panic", "e3"))
-    (sentence,) = watch.look(with_boards(run_at(0, "rig"), lost, *others))
-    ((board, found),) = read_quarantine(tmp_path).items()
-    assert (board, found.why in sentence, "did not answer" in sentence) == ("e1", True, True)

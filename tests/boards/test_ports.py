@@ -140,17 +140,17 @@ def test_what_is_no_port_is_refused(address: str, error: type[Exception], words:
         who_answers(named(address))
 
 
-def test_a_chip_that_hil_does_not_know_is_named(port: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It answers, and nothing here measures it: the configuration's matter, with the chips that are known."""
-    monkeypatch.setattr(ports, "ask", lambda *_: Identity("esp32c61", MAC, ""))
-    with pytest.raises(ConfigError, match=r"esp32c61, which .*esp32s3"):
-        who_answers(named(port))
-
-
-def test_a_virtual_board_is_no_board_at_a_port(port: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`hil virtual up` gives it a port, but no chip's image runs there: refused before a file is written."""
-    monkeypatch.setattr(ports, "ask", lambda *_: Identity("esp32", "02:00:00:77:00:01", ""))
-    with pytest.raises(ConfigError, match=r"is virtual .*Next: hil run"):
+@pytest.mark.parametrize(
+    ("chip", "mac", "words"),
+    [("esp32c61", MAC, "esp32c61, .*esp32s3"), ("esp32", "02:00:00:77:00:01", "virtual .*Next: hil run")],
+)
+def test_a_chip_that_is_not_measured_at_a_port_is_refused(
+    port: str, monkeypatch: pytest.MonkeyPatch, chip: str, mac: str, words: str
+) -> None:
+    """It answers, and nothing here measures it: the configuration's matter, with the chips that are known.
+    `hil virtual up` gives a virtual board a port, but no chip's image runs there."""
+    monkeypatch.setattr(ports, "ask", lambda *_: Identity(chip, mac, ""))
+    with pytest.raises(ConfigError, match=words):
         who_answers(named(port))
 
 

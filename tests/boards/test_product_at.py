@@ -109,7 +109,8 @@ def product(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Product:
 
 @pytest.mark.slow
 def test_a_chips_product_is_built_beside_the_projects_own_build(product: Product) -> None:
-    """idf.py runs in the project; build folder and sdkconfig are hil's, begun with the project's options."""
+    """idf.py runs in the project; build folder and sdkconfig are hil's, begun with the project's options. A
+    project of the same name elsewhere is built anew: CMake refuses a build folder of other sources."""
     own = product.folder / "sdkconfig"
     own.write_text('CONFIG_IDF_TARGET="esp32c3"\nCONFIG_PUMP=7\n')
     given = product.build("esp32c3")
@@ -118,12 +119,18 @@ def test_a_chips_product_is_built_beside_the_projects_own_build(product: Product
     assert Path(given["at"]).parent == product.out
     assert (product.out / "pump-esp32c3" / "flasher_args.json").is_file()
     assert {path.name for path in product.folder.iterdir()} == {"CMakeLists.txt", "main", "sdkconfig"}
+    moved = product.repository.rename(product.repository.with_name("moved"))
+    elsewhere = Product(moved, moved / "app", product.out)
+    assert elsewhere.build("esp32c3")["cwd"] == str(elsewhere.folder)
 
 
 @pytest.mark.slow
-def test_a_file_of_options_comes_last(product: Product, tmp_path: Path) -> None:
+def test_a_file_of_options_comes_last(
+    product: Product, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The sdkconfig is begun anew for each build: ESP-IDF would keep what the last build had. It refuses one
-    of another target, so that one is left out; one that names none is the ESP32's."""
+    of another target, so that one is left out; one that names none is the ESP32's. Where the project itself
+    sets another target than asked for, that is refused before a board is written."""
     (product.folder / "sdkconfig").write_text("CONFIG_PUMP=7\n")
     assert product.build("esp32s3")["sdkconfig"] == ""
     (tmp_path / "more").write_text("CONFIG_PUMP=8\n")
@@ -132,22 +139,6 @@ def test_a_file_of_options_comes_last(product: Product, tmp_path: Path) -> None:
     (product.folder / "sdkconfig").unlink()
     Path(more["at"]).write_text("CONFIG_PUMP=9\n")  # as ESP-IDF writes into it
     assert product.build()["sdkconfig"] == ""
-
-
-@pytest.mark.slow
-def test_a_project_of_the_same_name_elsewhere_is_built_anew(product: Product) -> None:
-    """CMake refuses a build folder of other sources, so that one goes."""
-    product.build()
-    moved = product.repository.rename(product.repository.with_name("moved"))
-    elsewhere = Product(moved, moved / "app", product.out)
-    assert elsewhere.build()["cwd"] == str(elsewhere.folder)
-
-
-@pytest.mark.slow
-def test_a_build_for_another_chip_than_asked_is_refused(
-    product: Product, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where the project itself sets its target: before a board is written."""
     monkeypatch.setenv("OTHER_TARGET", "esp32s3")
     with pytest.raises(ConfigError, match=r"for esp32, .* for esp32s3"):
         product.build("esp32")

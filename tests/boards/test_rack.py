@@ -4,13 +4,21 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from ruamel.yaml import YAML
 
-from hil.base.errors import ConfigError
+from hil.base.errors import ConfigError, RigError
+from hil.boards import environment
 from hil.boards.firmware.build import VIRTUAL_TARGETS
-from hil.boards.rack import load_rack
+from hil.boards.places.exporter import exporter_config
+from hil.boards.power.tasmota import Tasmota
+from hil.boards.rack import Rack, load_rack
+from hil.boards.rack.check import check_rack
+from tests.boards.switch_rig import Plug, served
+from tests.lab import ROOT
 
 RACKS = Path(__file__).resolve().parents[2] / "hil" / "racks"
 
@@ -51,19 +59,13 @@ def test_the_virtual_rack_has_four_boards() -> None:
     assert [(board.serial, board.tcp_port) for board in rack.boards] == [("", 0)] * 4
 
 
-def test_the_lab_example_loads() -> None:
-    """The example of a physical rack is a valid rack file with the password kept outside."""
-    rack = load_rack(RACKS / "lab-example.yaml")
-    assert rack.access_point.psk_env == "HIL_WIFI_PSK"
-    assert rack.board("esp32-1").power.off_time_s == 2.0
-    assert rack.board("esp32s3-1").target == "esp32s3"
-
-
 def test_the_example_pushes_and_captures_where_that_is_wanted(tmp_path: Path) -> None:
     """No Pushgateway and no capture at the access point unless one is named; the commented lines of the
-    example are what to write."""
+    example are what to write. Its password is kept outside."""
     text = (RACKS / "lab-example.yaml").read_text(encoding="utf-8")
     rack = load_rack(write(tmp_path, text))
+    assert rack.access_point.psk_env == "HIL_WIFI_PSK"
+    assert (rack.board("esp32-1").power.off_time_s, rack.board("esp32s3-1").target) == (2.0, "esp32s3")
     assert (rack.pushgateway, rack.capture.access_point) == ("", "")
     commented = r"^# (?=(?:metrics|  pushgateway|capture|  access_point):)"
     wanted = re.sub(commented, "", text, flags=re.MULTILINE)
@@ -77,19 +79,19 @@ def test_the_example_pushes_and_captures_where_that_is_wanted(tmp_path: Path) ->
             load_rack(write(tmp_path, wanted.replace("  access_point: wlan0", f"  {wrong}: wlan0")))
 
 
-def test_values_arrive(tmp_path: Path) -> None:
-    """Every entry of a board arrives in its dataclass."""
-    board = load_rack(write(tmp_path, RACK)).board("a")
+def test_only_a_virtual_board_may_be_without_a_serial_port(tmp_path: Path) -> None:
+    """Its rack gives it one, which is then as if the file had named it. The port of a chip must be named.
+    Every entry of a board arrives in its dataclass; of one that is not there those that are are listed."""
+    rack = load_rack(write(tmp_path, RACK))
+    board = rack.board("a")
     assert (board.tcp_port, board.limits, board.power.type) == (47001, {"max_payload_bytes": 512}, "virtual")
     assert board.stock_serial == "rfc2217://127.0.0.1:47001"
-
-
-def test_only_a_virtual_board_may_be_without_a_serial_port(tmp_path: Path) -> None:
-    """Its rack gives it one, which is then as if the file had named it. The port of a chip must be named."""
+    with pytest.raises(ConfigError, match=r"no board 'c'.*Boards: a, b"):
+        rack.select(["c"])
     path = write(tmp_path, RACK.replace("    serial: fastrfc2217://127.0.0.1:47001\n", ""))
     board = load_rack(path).board("a")
     assert (board.serial, board.tcp_port) == ("", 0)
-    assert board.at(47001).serial == load_rack(write(tmp_path, RACK)).board("a").serial
+    assert board.at(47001).serial == rack.board("a").serial
     text = (RACKS / "lab-example.yaml").read_text(encoding="utf-8")
     with pytest.raises(ConfigError, match="'serial'"):
         load_rack(write(tmp_path, re.sub("    serial: .*\n", "", text, count=1)))
@@ -139,13 +141,6 @@ def test_a_mistake_is_named_with_file_and_line(
         assert word in sentence
 
 
-def test_an_unknown_board_is_told_the_nearest(tmp_path: Path) -> None:
-    """Selecting a board that is not there lists those that are."""
-    rack = load_rack(write(tmp_path, RACK))
-    with pytest.raises(ConfigError, match=r"no board 'c'.*Boards: a, b"):
-        rack.select(["c"])
-
-
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
@@ -171,16 +166,6 @@ def test_boards_are_chosen_by_label() -> None:
     assert [board.id for board in rack.select([], labels=["devkitc"])] == ["esp32-1", "esp32-2"]
     assert [board.id for board in rack.select([], "esp32s3", ["psram"])] == ["esp32s3-1"]
     assert [board.id for board in rack.select(["esp32-2"], "esp32", ["devkitc"])] == ["esp32-2"]
-
-
-def test_physical_boards_do_not_share_a_rack_with_a_virtual_air(tmp_path: Path) -> None:
-    """A physical board under a virtual access point is refused: its packets never pass that air."""
-    path = write(
-        tmp_path,
-        RACK.replace("kind: virtual", "kind: physical", 1).replace("{type: virtual}", "{type: none}"),
-    )
-    with pytest.raises(ConfigError, match=r"board 'a' is physical .* virtual"):
-        load_rack(path)
 
 
 EMULATED = """\
@@ -223,9 +208,146 @@ def test_a_wrong_emulated_board_is_told_what_it_takes(
         assert word in str(caught.value)
 
 
-def test_an_emulated_board_needs_a_virtual_air(tmp_path: Path) -> None:
-    """Its network is a tap behind that air."""
+def test_virtual_air_is_for_boards_of_this_host_alone(tmp_path: Path) -> None:
+    """An emulated board's network is a tap behind that air, and a physical board's packets never pass it."""
+    physical = RACK.replace("kind: virtual", "kind: physical", 1).replace("{type: virtual}", "{type: none}")
+    with pytest.raises(ConfigError, match=r"board 'a' is physical .* virtual"):
+        load_rack(write(tmp_path, physical))
     external = "{type: external, ssid: lab, psk_env: PSK}"
     head = RACK.partition("  - id: a")[0].replace("{type: virtual, profile: lab, seed: 7}", external)
     with pytest.raises(ConfigError, match=r"board 'e' is emulated .* external"):
         load_rack(write(tmp_path, head + EMULATED))
+
+
+@pytest.mark.parametrize(("asked", "said"), [(True, "fail"), (False, "warn"), (None, None)])
+def test_a_virtual_rig_says_how_strict_its_project_is(
+    monkeypatch: pytest.MonkeyPatch, asked: bool | None, said: str | None
+) -> None:
+    """A reader of a virtual record knows what hil.toml asked for; a board's chip is strict by itself."""
+    monkeypatch.setattr(environment, "strict_here", lambda: asked)
+    rack = load_rack(ROOT / "hil" / "racks" / "virtual.yaml")
+    assert environment.rig_environment(rack).get("strict") == said
+    physical = replace(rack, access_point=replace(rack.access_point, type="external"))
+    assert "strict" not in environment.rig_environment(physical)
+
+
+HEAD = """\
+schema: 1
+name: r
+host: {interface: lo, address: ADDRESS}
+access_point: {type: external, ssid: lab, psk_env: PSK}
+boards:
+"""
+
+
+def read(folder: Path, *boards: str, address: str = "10.0.0.1") -> Rack:
+    lines = [
+        f"  - {{id: b{number}, kind: physical, target: esp32, {board}}}\n"
+        for number, board in enumerate(boards)
+    ]
+    path = folder / "rack.yaml"
+    path.write_text(HEAD.replace("ADDRESS", address) + "".join(lines), encoding="utf-8")
+    return load_rack(path)
+
+
+@pytest.mark.parametrize(
+    "serial",
+    ["COM3", "~/port", "/dev/tty0 ", "rfc2271://l:4000", "rfc2217://lab", "rfc2217://l:99999", "lab:4000"],
+)
+def test_a_port_that_nobody_can_open_is_told_by_line(tmp_path: Path, serial: str) -> None:
+    """It is the configuration's fault, before a board is asked anything."""
+    with pytest.raises(ConfigError, match=f"rack.yaml:6: serial port {re.escape(repr(serial))} is neither"):
+        read(tmp_path, f'serial: "{serial}"')
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("rfc2217://lab:4000", "rfc2217://LAB:4000?ign_set_control"),
+        ("rfc2217://lab:4000", "socket://lab:4000/"),
+        ("FOLDER/ttyUSB0", "FOLDER/usb-bridge-if00"),
+        ("/dev/ttyUSB0", "/dev//ttyUSB0"),
+    ],
+)
+def test_one_port_by_two_names_is_told_by_line(tmp_path: Path, one: str, other: str) -> None:
+    """A link of /dev/serial/by-id and the device that it leads to are one port, and one board's."""
+    (tmp_path / "usb-bridge-if00").symlink_to("ttyUSB0")
+    ports = [f'serial: "{name.replace("FOLDER", str(tmp_path))}"' for name in (one, other)]
+    with pytest.raises(ConfigError, match=r"rack.yaml:7: duplicate serial .*rack.yaml:6"):
+        read(tmp_path, *ports)
+
+
+def test_an_option_of_a_network_port_is_taken_everywhere(tmp_path: Path) -> None:
+    """`?ign_set_control` is pyserial's; labgrid, which adds its own, gets host and port. The fast client
+    opens a port of another host, in the documented form too: pyserial's polls, and loses the first lines."""
+    boards = read(tmp_path, "serial: rfc2217://lab:4000", "serial: fastrfc2217://lab:4001").boards
+    assert [board.serial for board in boards] == ["fastrfc2217://lab:4000", "fastrfc2217://lab:4001"]
+    rack = read(tmp_path, 'serial: "rfc2217://lab:4000?ign_set_control"')
+    assert rack.boards[0].stock_serial == "rfc2217://lab:4000?ign_set_control"
+    port = YAML(typ="safe").load(exporter_config(rack, {}))["b0"]["NetworkSerialPort"]
+    assert (port["host"], port["port"], port["protocol"]) == ("lab", 4000, "rfc2217")
+
+
+def test_all_missing_keys_are_told_at_once(tmp_path: Path) -> None:
+    """Each with its line, in one sentence: a file is not mended key by key."""
+    path = tmp_path / "rack.yaml"
+    path.write_text("schema: 1\nname: lab\nhost: {interface: eth0}\nboards:\n  - serial: /dev/ttyUSB0\n")
+    with pytest.raises(ConfigError) as caught:
+        load_rack(path)
+    told = caught.value.sentence.replace(str(path), "").split("; ")
+    missing = {part.split(":")[1]: re.findall(r"no '(\w+)'", part) for part in told}
+    assert missing == {"1": ["access_point"], "3": ["address"], "5": ["id", "kind", "target"]}
+
+
+def test_a_folder_is_no_port(tmp_path: Path) -> None:
+    """`hil rack check` says so, where it is there and may be read and written."""
+    rack = read(tmp_path, f'serial: "{tmp_path}"')
+    (found,) = [one for one in check_rack(rack, tmp_path / "locks", served={}) if one.subject == "b0"]
+    assert (found.ok, found.sentence) == (False, f"{tmp_path} is no serial port.")
+
+
+@pytest.mark.parametrize(
+    ("mac", "way_out"),
+    [
+        ("60:55:f9:ff:fe:f7:2c:a2", "write 60:55:f9:f7:2c:a2."),
+        ("24-0A-C4-12-34-56", "write 24:0a:c4:12:34:56."),
+        ("240AC4123456", "write 24:0a:c4:12:34:56."),
+        ("24:0a:c4:12:34", "esptool read-mac tells it (BASE MAC)."),
+    ],
+)
+def test_a_mac_as_another_tool_writes_it_is_told_in_ours(tmp_path: Path, mac: str, way_out: str) -> None:
+    """The way out is the address itself, of an EUI-64 the base address that the chip is known by."""
+    with pytest.raises(ConfigError, match=r"rack.yaml:6: mac ") as caught:
+        read(tmp_path, f'serial: /dev/ttyUSB0, mac: "{mac}"')
+    assert caught.value.next_step == way_out
+
+
+EVERYWHERE = "0.0.0.0"  # noqa: S104 (refused)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [EVERYWHERE, "192.168.1.10/24", "localhost", "hil.local", "192.168.1.300", "'::1'", "224.0.0.1"],
+)
+def test_an_address_that_no_board_can_connect_to_is_told_by_line(tmp_path: Path, address: str) -> None:
+    """Boards get it as it stands: a mask, a name, or the address to listen everywhere helps none."""
+    with pytest.raises(ConfigError, match=r"rack.yaml:3: '.*' is not the IPv4"):
+        read(tmp_path, "serial: /dev/ttyUSB0", address=address)
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [("127.0.0.1", "finds itself"), ("192.0.2.77", "192.0.2.77, but 127.0.0.1")],
+)
+def test_an_address_that_is_not_the_interfaces_is_told(tmp_path: Path, address: str, words: str) -> None:
+    """`hil rack check` asks the interface itself, and knows that a board is another host."""
+    rack = read(tmp_path, "serial: /dev/none", address=address)
+    found = {one.subject: one for one in check_rack(rack, tmp_path / "locks", served={})}["interface lo"]
+    assert not found.ok
+    assert words in found.sentence
+
+
+def test_a_plug_with_words_of_its_own_is_told_so() -> None:
+    """StateText is Tasmota's setting, which home automation changes: no relay is missing."""
+    with served(Plug("tasmota", bool, words=("0", "1"))) as plug, pytest.raises(RigError, match="StateText1"):
+        Tasmota(plug.url, 1).switch(on=True)
