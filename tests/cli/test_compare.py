@@ -285,12 +285,15 @@ def places(project: Path) -> list[str]:
 def test_the_commit_is_built_and_the_run_goes_on_with_it(
     chips: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The run gets its image as its base, and what was asked; the working tree is left to the run."""
+    """The run gets its image as its base, and what was asked; the working tree is left to the run. An
+    sdkconfig that git does not have is named: the base is built without it, so it looks like a change."""
     base = git(chips, "rev-parse", "HEAD")
+    (chips / "sdkconfig").write_text("CONFIG_PUMP_WORK_TICKS=7\n")
     (chips / "main" / "main.c").write_text("second\n")
     argv = handed_over(chips, monkeypatch, "--board", "b1", "--budget", "3", "--no-report")
     said = capsys.readouterr().out
     assert f"Comparing the working tree ({base[:12]} and 1 changed file) with {base[:12]} (where" in said
+    assert f"Warning: {chips / 'sdkconfig'} is not in git" in said
     folder = chips / "out" / "firmware" / "at" / f"base-{base[:12]}"
     for option in (f"--hil-base={folder}", "--hil-suite=pr and stroke", "--hil-board=b1", "--hil-budget=3.0"):
         assert option in argv
@@ -316,15 +319,6 @@ def test_a_commit_that_is_not_built_is_told_to_the_run(
     assert not [word for word in argv if word.startswith(("--hil-base=", "--hil-budget"))]
     again = handed_over(chips, monkeypatch, f"{bad}~1")
     assert not [word for word in again if word.startswith("--hil-no-base-because")]
-
-
-def test_an_sdkconfig_that_git_does_not_have_is_named(
-    chips: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The base is built without it, so what it sets looks like a change."""
-    (chips / "sdkconfig").write_text("CONFIG_PUMP_WORK_TICKS=7\n")
-    handed_over(chips, monkeypatch, "HEAD")
-    assert f"Warning: {chips / 'sdkconfig'} is not in git" in capsys.readouterr().out
 
 
 def test_hils_own_firmware_is_measured_by_the_benches_of_the_working_tree(

@@ -62,7 +62,8 @@ def network(options: RunOptions, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_first_run_writes_a_rack_file_that_the_second_uses(
     options: RunOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Chip, MAC address and port as found, this host by its route; the second time nobody is asked."""
+    """Chip, MAC address and port as found, this host by its route; the second time nobody is asked, but for a
+    network that is not known any more."""
     first = at_port(options, PORT)
     assert first == replace(options, boards=("esp32s3-000003",))
     rack = load_rack(options.rack)
@@ -72,14 +73,6 @@ def test_the_first_run_writes_a_rack_file_that_the_second_uses(
     assert (rack.access_point.ssid, rack.access_point.psk_env) == ("desk net", "HIL_WIFI_PSK")
     monkeypatch.setattr(desk, "who_answers", lambda _port: pytest.fail("it was asked"))
     assert at_port(options, PORT) == first
-
-
-@pytest.mark.usefixtures("network")
-def test_a_network_that_is_not_known_any_more_is_asked_for_again(
-    options: RunOptions, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The rack file was written by somebody else, or for a run that needed none."""
-    at_port(options, PORT)
     monkeypatch.delenv("HIL_WIFI_PSK")
     with pytest.raises(ConfigError, match=r"export HIL_WIFI_SSID=… and HIL_WIFI_PSK=…"):
         at_port(options, PORT)
@@ -131,17 +124,14 @@ def test_an_unknown_network_without_a_terminal_names_both_variables(options: Run
 
 
 @pytest.mark.parametrize(
-    ("changes", "error", "words"),
-    [
-        ({"boards": ("b1",)}, ConfigError, "--port with --board"),
-        ({"suite": "quik"}, ConfigError, "'quik' is neither suite nor bench; did you mean 'quick'"),
-    ],
+    ("changes", "words"),
+    [({"boards": ("b1",)}, "--port with --board"), ({"suite": "quik"}, "'quik' .* 'quick'")],
 )
 def test_wrong_options_are_refused_before_a_file_is_written(
-    options: RunOptions, changes: dict[str, Any], error: type[Exception], words: str
+    options: RunOptions, changes: dict[str, Any], words: str
 ) -> None:
     """Before the network is asked for, too."""
-    with pytest.raises(error, match=words):
+    with pytest.raises(ConfigError, match=words):
         at_port(replace(options, **changes), PORT)
     assert not options.rack.exists()
 

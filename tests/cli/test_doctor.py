@@ -56,15 +56,21 @@ def test_what_is_looked_for_is_what_bootstrap_installs(purpose: str) -> None:
     assert wanted <= words
 
 
-def test_another_iperf_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """iperf 3 under iperf's name is of no use: its version is named, with the way to the right one."""
+def test_what_is_there_but_wrong_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """iperf 3 under iperf's name: its version is named, with the way to the right one; a package of another
+    version than required is named with that; and too little space is told before a run finds out."""
+    monkeypatch.setattr(doctor, "FREE_DISK_BYTES", 2**60)
+    installed = doctor._installed
+    monkeypatch.setattr(doctor, "_installed", lambda name: "0.1" if name == "esptool" else installed(name))
     program = tmp_path / "iperf"
     program.write_text("#!/bin/sh\necho 'iperf 3.12 (cJSON 1.7.15)'\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    check = by_subject(doctor.examine())["iperf"]
-    assert (check.ok, "3.12" in check.sentence) == (False, True)
-    assert "apt-get install iperf" in check.mend
+    checks = by_subject(doctor.examine())
+    assert [checks[subject].ok for subject in ("iperf", "packages", "disk")] == [False] * 3
+    assert "3.12" in checks["iperf"].sentence
+    assert "apt-get install iperf" in checks["iperf"].mend
+    assert "esptool==5" in checks["packages"].sentence
 
 
 def test_a_missing_report_generator_is_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,21 +89,6 @@ def test_a_python_outside_the_packages_range_is_a_fault(
     check = by_subject(doctor.examine())["python"]
     assert check.ok == ok
     assert check.sentence.startswith(f"3.{minor}")
-
-
-def test_a_full_disk_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Too little space is told before a run finds out."""
-    monkeypatch.setattr(doctor, "FREE_DISK_BYTES", 2**60)
-    assert not by_subject(doctor.examine())["disk"].ok
-
-
-def test_a_wrong_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A package of another version than required is a fault of the environment."""
-    installed = doctor._installed
-    monkeypatch.setattr(doctor, "_installed", lambda name: "0.1" if name == "esptool" else installed(name))
-    check = by_subject(doctor.examine())["packages"]
-    assert not check.ok
-    assert "esptool==5" in check.sentence
 
 
 def test_only_a_report_needs_nodejs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -120,26 +120,26 @@ def test_who_reads_no_further_gets_no_verdict(files: Lab, into: str, status: int
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("file", "code", "options"),
+    [
+        ("conftest.py", "raise MemoryError\n", []),
+        ("crashing.py", "def pytest_configure():\n    raise MemoryError('none left')\n", ["-p", "crashing"]),
+    ],
+)
 def test_a_session_that_cannot_begin_is_the_rigs_fault(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    file: str,
+    code: str,
+    options: list[str],
 ) -> None:
-    """What pytest calls a usage error is not "undecided", though both have the number 4."""
-    (tmp_path / "conftest.py").write_text("raise MemoryError\n")
-    assert run_pytest([str(tmp_path), "-c", "/dev/null", "-p", "no:cacheprovider"]) == ExitCode.RIG
-    assert "no verdict" in capfd.readouterr().err
-
-
-def test_a_crash_of_pytest_itself_is_the_rigs_fault(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """An exception that leaves pytest would end Python with 1."""
-    (tmp_path / "crashing.py").write_text("def pytest_configure():\n    raise MemoryError('none left')\n")
-    sys.path.insert(0, str(tmp_path))
-    try:
-        options = ["-c", "/dev/null", "-p", "no:cacheprovider", "-p", "crashing"]
-        assert run_pytest([str(tmp_path), *options]) == ExitCode.RIG
-    finally:
-        sys.path.remove(str(tmp_path))
+    """What pytest calls a usage error is not "undecided", though both have the number 4; and an exception
+    that leaves pytest would end Python with 1."""
+    (tmp_path / file).write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert run_pytest([str(tmp_path), "-c", "/dev/null", "-p", "no:cacheprovider", *options]) == ExitCode.RIG
     assert "no verdict" in capfd.readouterr().err
 
 

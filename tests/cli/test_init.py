@@ -65,13 +65,6 @@ def explained_in(said: str) -> set[str]:
     return {line.split()[0] for line in said.split("\n\n")[1].splitlines() if not line.startswith("hil ")}
 
 
-def test_what_it_did_not_write_is_not_explained(tmp_path: Path) -> None:
-    """Without a repository to call there is no workflow, and no line explains it."""
-    said = init(idf_project(tmp_path), "--workflow", "")
-    assert re.search(r"^left +.github/workflows/hil.yml", said, re.M)
-    assert ".github/workflows/hil.yml" not in explained_in(said)
-
-
 @pytest.mark.parametrize("in_git", [True, False])
 def test_git_does_not_see_runs(tmp_path: Path, *, in_git: bool) -> None:
     """A project without a .gitignore gets one; a file that is there is left, and the way out is said."""
@@ -116,8 +109,12 @@ def workflow_of(top: Path) -> dict[str, Any]:
 
 
 def test_the_workflow_calls_the_tools_own(tmp_path: Path) -> None:
-    """At most 15 lines: it hands on inputs that measure.yml has, and may do nothing but read the project."""
-    init(idf_project(tmp_path))
+    """At most 15 lines, at the top of the repository, whichever folder of it the project is: it hands on
+    inputs that measure.yml has, with that folder, and may do nothing but read the project."""
+    git(tmp_path, "init", "--quiet")
+    product = idf_project(tmp_path / "products" / "sensor: a #1")
+    assert re.search(r"^wrote +../../.github/workflows/hil.yml", init(product), re.M)
+    assert not (product / ".github").exists()
     workflow = workflow_of(tmp_path)
     (job,) = workflow["jobs"].values()
     assert job["uses"] == "example/hil/.github/workflows/measure.yml@v1.2.3"
@@ -125,7 +122,7 @@ def test_the_workflow_calls_the_tools_own(tmp_path: Path) -> None:
     assert set(job["permissions"].values()) == {"read"}
     called = YAML(typ="safe").load(ROOT / ".github" / "workflows" / "measure.yml")["on"]["workflow_call"]
     assert job["with"].keys() <= called["inputs"].keys()
-    assert job["with"]["firmware-path"] == "."
+    assert job["with"]["firmware-path"] == "products/sensor: a #1"
 
 
 @pytest.mark.parametrize("told", ["", "master", "x,y"])
@@ -136,23 +133,16 @@ def test_the_workflow_is_for_the_default_branch(tmp_path: Path, told: str) -> No
     if told:
         git(tmp_path, "symbolic-ref", "refs/remotes/origin/HEAD", f"refs/remotes/origin/{told}")
     init(tmp_path)
-    asked = workflow_of(tmp_path)["on"]["pull_request"]
+    workflow = workflow_of(tmp_path)
+    assert [job["with"]["firmware-path"] for job in workflow["jobs"].values()] == ["."]
+    asked = workflow["on"]["pull_request"]
     assert asked["branches"] == [told if told == "master" else "main"]
     assert "edited" in asked["types"]
 
 
-def test_the_workflow_lies_where_github_looks(tmp_path: Path) -> None:
-    """At the top of the repository, whichever folder of it the project is; and says which."""
-    git(tmp_path, "init", "--quiet")
-    product = idf_project(tmp_path / "products" / "sensor: a #1")
-    assert re.search(r"^wrote +../../.github/workflows/hil.yml", init(product), re.M)
-    (job,) = workflow_of(tmp_path)["jobs"].values()
-    assert job["with"]["firmware-path"] == "products/sensor: a #1"
-    assert not (product / ".github").exists()
-
-
 def test_what_knows_its_origin_needs_not_be_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An installed release calls the workflow of its own commit; one that knows no origin writes none."""
+    """An installed release calls the workflow of its own commit; one that knows no origin writes none, and no
+    line explains it."""
     stamp = tmp_path / "build.json"
     monkeypatch.setattr("hil.cli.init.BUILD_STAMP", stamp)
     known = {"commit": "c0ffee" * 6 + "c0ff", "dirty": False, "repository": "example/hil"}
@@ -172,6 +162,8 @@ def test_what_knows_its_origin_needs_not_be_told(tmp_path: Path, monkeypatch: py
             assert workflow_of(project)["jobs"]["hil"]["uses"] == called
         else:
             assert "hil init --workflow OWNER/REPO@REF" in said
+            assert re.search(r"^left +.github/workflows/hil.yml", said, re.M)
+            assert ".github/workflows/hil.yml" not in explained_in(said)
             assert not (project / ".github").exists()
 
 

@@ -9,11 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 from hil.boards.lease import lease_boards
-from hil.boards.quarantine import put, read_quarantine
-from hil.cli.app import app
+from hil.boards.quarantine import put, read_quarantine, release
 from hil.cli.app import run_command as hil
 from hil.cli.rack import lines
 from hil.history.health.summary import summarise
@@ -23,7 +21,7 @@ from hil.model import Fault
 from hil.store.run_info import utc_now
 from tests.ci.test_ci_comment_hostile import Seen
 from tests.history.health_runs import KEPT_OUT, at, run_at
-from tests.lab import make_lab
+from tests.lab import Lab, make_lab
 from tests.reports.site_runs import store_run
 from tools.comment_page import to_html
 
@@ -66,8 +64,11 @@ def test_a_small_share_is_not_zero() -> None:
     assert [percent(ratio) for ratio in shares] == list(shares.values())
 
 
-def health(*arguments: str) -> Result:
-    return CliRunner().invoke(app, ["rack", "health", *arguments], standalone_mode=False)
+def lab_of_two(folder: Path) -> tuple[Lab, str, list[str]]:
+    """Return a lab of b1 and b2, its rack's name, and the options that name it."""
+    lab = make_lab(folder, 2)
+    name = re.findall(r"^name: (.*)$", lab.rack.read_text(), re.MULTILINE)[0]
+    return lab, name, ["--rack", str(lab.rack), "--out", str(lab.out)]
 
 
 def failed_now(out: Path, rack: str, hour: str) -> Path:
@@ -79,12 +80,12 @@ def failed_now(out: Path, rack: str, hour: str) -> Path:
 
 
 def test_health_reads_runs_that_no_history_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`hil rack health`: a line a board, those without a run too; three faults in a row earn advice."""
-    lab = make_lab(tmp_path, 2)
-    name = re.findall(r"^name: (.*)$", lab.rack.read_text(), re.MULTILINE)[0]
+    """`hil rack health`: a line a board, those without a run too; three faults in a row earn advice. A board
+    that left the rack file is named with when it was last seen, and nothing fails or advises for it."""
+    lab, name, where = lab_of_two(tmp_path)
     for hour in ("00", "01", "02"):
         failed_now(lab.out, name, hour)
-    arguments = ["rack", "health", "--rack", str(lab.rack), "--out", str(lab.out)]
+    arguments = ["rack", "health", *where]
     assert hil(arguments) == 0
     said = capsys.readouterr().out
     assert re.search(rf"^rack {name} \(virtual\), .* 30 days: 3 runs", said, re.MULTILINE)
@@ -104,16 +105,26 @@ def test_health_reads_runs_that_no_history_has(tmp_path: Path, capsys: pytest.Ca
     assert hil([*arguments, "--markdown"]) == 0
     assert "| `b1` | virtual |" in capsys.readouterr().out
 
+    lab.rack.write_text(lab.rack.read_text().replace("b1", "b9"))
+    assert hil([*arguments, "--fail-on-down"]) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"^b1 .* 2026-11-01 05:00 UTC by anna: its port", said, re.MULTILINE)
+    assert re.search(r"^b9 .*– no run", said, re.MULTILINE)
+    release(lab.out / "lock" / name, "b1")
+    assert hil([*arguments, "--fail-on-down"]) == 0
+    said = capsys.readouterr().out
+    assert re.search(rf"^b1 is not in {lab.rack} any more; last seen 20\d\d-", said, re.MULTILINE)
+    assert "hil board quarantine b1" not in said
+
 
 def test_what_a_board_said_does_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A fault may quote a board: it moves no cursor, and is no link or image in a workflow's summary."""
-    lab = make_lab(tmp_path, 2)
-    name = re.findall(r"^name: (.*)$", lab.rack.read_text(), re.MULTILINE)[0]
+    lab, name, where = lab_of_two(tmp_path)
     run = failed_now(lab.out, name, "00")
     journal = next(run.glob("*.jsonl"))
     said = r"\u001b[2J\u202e ![x](http://evil.example/x.png) <img src=x> | @you"
     journal.write_text(journal.read_text().replace("not a byte came", said))
-    arguments = ["rack", "health", "--rack", str(lab.rack), "--out", str(lab.out)]
+    arguments = ["rack", "health", *where]
     assert hil([*arguments, "--fail-on-down"]) == 3
     shown = capsys.readouterr()
     assert "board b1: ![x](http://evil" in shown.out
@@ -122,26 +133,6 @@ def test_what_a_board_said_does_nothing(tmp_path: Path, capsys: pytest.CaptureFi
     seen = Seen(to_html(capsys.readouterr().out))
     assert not {"a", "img"} & set(seen.tags)
     assert seen.tags.count("td") == 2 * (len(HEAD) + 1)
-
-
-def test_a_board_that_left_the_rack_file_is_not_down(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Renamed or taken away, it is named with when it was last seen, and nothing fails or advises for it."""
-    lab = make_lab(tmp_path, 2)
-    name = re.findall(r"^name: (.*)$", lab.rack.read_text(), re.MULTILINE)[0]
-    for hour in ("00", "01", "02"):
-        failed_now(lab.out, name, hour)
-    lab.rack.write_text(lab.rack.read_text().replace("b1", "b9"))
-    arguments = ["rack", "health", "--rack", str(lab.rack), "--out", str(lab.out)]
-    assert hil([*arguments, "--fail-on-down"]) == 0
-    said = capsys.readouterr().out
-    assert re.search(rf"^b1 is not in {lab.rack} any more; last seen 20\d\d-", said, re.MULTILINE)
-    assert "hil board quarantine b1" not in said
-    assert re.search(r"^b9 .*– no run", said, re.MULTILINE)
-    put(lab.out / "lock" / name, replace(KEPT_OUT, board="b1"))
-    assert hil(arguments) == 0
-    assert re.search(r"^b1 .* 2026-11-01 05:00 UTC by anna: its port", capsys.readouterr().out, re.MULTILINE)
 
 
 @pytest.mark.parametrize("width", [None, 120, 60])
@@ -156,21 +147,21 @@ def test_a_board_stays_on_its_line(width: int | None) -> None:
     assert (width == 60) is bool(gone)
 
 
-def test_a_run_under_way_is_not_counted(tmp_path: Path) -> None:
+def test_a_run_under_way_is_not_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Its boards are held: what it leaves so far is no run that was killed."""
-    lab = make_lab(tmp_path, 2)
-    name = re.findall(r"^name: (.*)$", lab.rack.read_text(), re.MULTILINE)[0]
+    lab, name, where = lab_of_two(tmp_path)
     run = failed_now(lab.out, name, "00")
-    arguments = ("--rack", str(lab.rack), "--out", str(lab.out), "--json")
+    arguments = ["rack", "health", *where, "--json"]
     with lease_boards(lab.out / "lock" / name, ["b1"], run_id=run.name):
-        assert json.loads(health(*arguments).stdout)["runs"] == 0
-    assert json.loads(health(*arguments).stdout)["runs"] == 1
+        assert hil(arguments) == 0
+    assert hil(arguments) == 0
+    under_way, ended = capsys.readouterr().out.splitlines()
+    assert [json.loads(said)["runs"] for said in (under_way, ended)] == [0, 1]
 
 
 def test_a_board_goes_into_quarantine_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`hil board quarantine`, `release`: `hil rack status` says why; an unknown board is refused."""
-    lab = make_lab(tmp_path, 2)
-    where = ["--rack", str(lab.rack), "--out", str(lab.out)]
+    lab, _name, where = lab_of_two(tmp_path)
     assert hil(["board", "quarantine", "b1", "--why", " the port\nvanishes ", *where]) == 0
     (found,) = [one for path in (lab.out / "lock").iterdir() for one in read_quarantine(path).values()]
     assert (found.board, found.why) == ("b1", "the port vanishes")
