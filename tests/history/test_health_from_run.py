@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from hil.base.errors import ConfigError
 from hil.boards.quarantine import Watch, read_quarantine
 from hil.history.files import keep, read_past
-from hil.history.from_run import figures_of, keep_run, summary_of
+from hil.history.from_run import figures_of
 from hil.history.summary import BoardInRun
 from hil.model import Fault, NotRun, Recovery
 from hil.reports.finish import ReportOptions, finish
@@ -47,17 +47,23 @@ def killed(out: Path, *entries: Any, **info: Any) -> Path:
 
 
 def test_a_judged_run_says_who_measured(tmp_path: Path) -> None:
-    """Boards by what became of them."""
+    """Boards by what became of them; one that nothing brought back is lost. A fault of no board is the rack's,
+    counted once."""
     entries = [
         publish_record(board="v1", latency_ms=60),
         Fault(RUN_ID, "firmware", 1, "panic: LoadProhibited", "v2", CASE),
         Fault(RUN_ID, "rig", 3, "its port vanished", "v2"),
+        Fault(RUN_ID, "rig", 3, "no broker"),
+        Recovery(RUN_ID, "v1", "not a byte came.", ("reset",), "reset", 12.5, CASE),
+        Recovery(RUN_ID, "v2", "no sync.", ("power cycle",), "", 60.0),
         NotRun(RUN_ID, "v3", CASE, "quarantined since …", "ruled-out"),
     ]
     run = judged(tmp_path, entries, info={**INFO, "quarantined": [KEPT_OUT]})
     found = figures_of(read_run(run))
     assert (found.run_id, found.rack, found.trigger) == (RUN_ID, "virtual", "nightly")
     assert found.exit_code == 1
+    assert (found.health.faults, found.health.first_fault) == ({"rig": 1}, "no broker")
+    assert [part.is_lost for part in found.health.boards] == [False, True, False]
     one, two, three = found.health.boards
     assert (one.state, one.kind, one.target, one.faults) == ("measured", "virtual", "virtual-esp32", {})
     faults = {"firmware": 1, "rig": 1}
@@ -67,25 +73,14 @@ def test_a_judged_run_says_who_measured(tmp_path: Path) -> None:
     assert three.quarantine.why == "its port vanishes"
 
 
-def test_faults_of_no_board_are_the_racks(tmp_path: Path) -> None:
-    """A broker that does not start is counted once, and no board is called faulted for it."""
-    run = judged(tmp_path, [Fault(RUN_ID, "rig", 3, "no broker")], info=INFO)
-    found = figures_of(read_run(run))
-    assert (found.health.faults, found.health.first_fault) == ({"rig": 1}, "no broker")
-    assert {part.state for part in found.health.boards} == {"not-run"}
-
-
 def test_a_killed_run_counts_by_what_is_there(tmp_path: Path) -> None:
-    """No verdict: what was measured, and an exit code that says interrupted."""
+    """No verdict: what was measured, and an exit code that says interrupted. Killed before it measured anything
+    it has no boards, or those of its faults."""
     info = {key: value for key, value in INFO.items() if key != "lease_released_utc"}
     found = figures_of(read_run(killed(tmp_path, publish_record(board="v1"), **info)))
     assert found.exit_code == 130
     assert [part.state for part in found.health.boards] == ["measured", "not-run", "not-run"]
     assert found.started_utc == "2026-11-20T22:12:57Z"
-
-
-def test_a_run_killed_before_it_measured_anything_is_no_error(tmp_path: Path) -> None:
-    """An empty journal: a run without boards; boards from faults."""
     found = figures_of(read_run(killed(tmp_path / "nothing")))
     assert (found.rack, found.health.boards, found.started_utc) == ("virtual", (), "2026-11-20T22:12:57Z")
     found = figures_of(read_run(killed(tmp_path / "fault", Fault(RUN_ID, "rig", 3, "not a byte came", "v1"))))
@@ -99,14 +94,6 @@ def test_a_damaged_verdict_is_an_error_with_the_way_out(tmp_path: Path) -> None:
     (run / "verdicts.json").write_text("{")
     with pytest.raises(ConfigError, match=r"its verdict cannot be read.*hil gate"):
         figures_of(read_run(run))
-
-
-def test_a_run_joins_the_history_once(tmp_path: Path) -> None:
-    """Entered twice it is there once, as it says of itself."""
-    run = read_run(judged(tmp_path, [publish_record(board="v1")], info=INFO))
-    for _ in range(2):
-        keep_run(run, tmp_path / "history")
-    assert read_past(tmp_path / "history").runs == (summary_of(run),)
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
@@ -130,18 +117,3 @@ def test_a_run_ends_in_the_history_and_says_whom_it_keeps_out(tmp_path: Path) ->
     (told,) = done.warnings
     assert told.startswith("board v2 is in quarantine")
     assert told in as_read((run.path / "summary.md").read_text())
-
-
-def test_a_board_that_nothing_brought_back_is_lost(tmp_path: Path) -> None:
-    """What was brought back is not."""
-    run = killed(
-        tmp_path,
-        publish_record(board="v1"),
-        Recovery(RUN_ID, "v1", "not a byte came.", ("reset",), "reset", 12.5, CASE),
-        Recovery(RUN_ID, "v2", "no sync.", ("power cycle",), "", 60.0),
-        Fault(RUN_ID, "rig", 3, "no sync.", "v2"),
-        boards=BOARDS,
-    )
-    found = figures_of(read_run(run))
-    assert [(part.board, part.is_lost) for part in found.health.boards if part.is_lost] == [("v2", True)]
-    assert len(found.health.boards) == 3

@@ -14,7 +14,7 @@ import pytest
 
 from hil.base.errors import ConfigError, RigError
 from hil.history.files import keep, read_past
-from hil.history.from_run import keep_run
+from hil.history.from_run import keep_run, summary_of
 from hil.model import Fault
 from hil.reports.history import comparable, line_of, locked, with_runs
 from hil.store import RunDirectory, read_judged_run
@@ -38,10 +38,6 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 @pytest.fixture
 def history(tmp_path: Path) -> Path:
     return tmp_path / "history"
-
-
-def ids(history: Path) -> list[str]:
-    return [run.run_id for run in read_past(history).runs]
 
 
 def test_a_line_holds_every_figure_with_limit_and_outcome(runs: list[Path], tmp_path: Path) -> None:
@@ -82,7 +78,7 @@ def test_a_run_is_there_once_and_at_its_place(runs: list[Path], history: Path) -
     """Entering it again replaces its file; the order is that of the runs, not of the entering."""
     for run in (runs[2], runs[0], runs[1], runs[0]):
         keep_run(read_judged_run(run), history)
-    assert ids(history) == list(NAMES)
+    assert read_past(history).runs == tuple(summary_of(read_judged_run(run)) for run in runs)
 
 
 def test_a_run_that_is_judged_again_replaces_its_figures(history: Path, tmp_path: Path) -> None:

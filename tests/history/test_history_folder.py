@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -25,7 +26,7 @@ def project(tmp_path: Path) -> Path:
     folder = tmp_path / "project"
     folder.mkdir()
     (folder / "CMakeLists.txt").write_text(
-        "include($ENV{IDF_PATH}/tools/cmake/project.cmake)\nproject(app)\n"
+        "include($ENV{IDF_PATH}/tools/cmake/project.cmake)\nproject(Sensor_Node)\n"
     )
     (folder / "old.csv").write_text("time,commit,value\n2026-03-01,,12.4\n")
     return folder
@@ -44,11 +45,14 @@ def files(folder: Path) -> list[Path]:
 
 
 def test_the_history_is_where_the_project_says(project: Path) -> None:
-    """The folder that hil.toml names, from its own; --history asks for another; another out has its own."""
+    """The folder that hil.toml names, from its own; --history asks for another; another out has its own. What
+    is imported there is the project's product's."""
     (project / "hil.toml").write_text(f'{TOML}[keep]\nhistory = "../values"\n')
     command = ["-m", "hil", "import", "old.csv", "--as", "e1/publish/latency_ms"]
-    assert run(project, *command).returncode == 0
-    assert len(files(project.parent / "values")) == 1
+    first = run(project, *command)
+    assert first.stdout.startswith("sensor-node:imported/e1/publish//latency_ms\n"), first.stderr
+    (written,) = files(project.parent / "values")
+    assert json.loads((project.parent / "values" / written).read_text())["product"] == "sensor-node"
     assert run(project, *command, "--history", "once").returncode == 0
     assert files(project / "once") == files(project.parent / "values")
     assert not (project / "out").exists()
@@ -58,11 +62,14 @@ def test_the_history_is_where_the_project_says(project: Path) -> None:
 
 
 def test_without_a_word_it_is_in_out(project: Path) -> None:
-    """As it was before hil.toml could name one; a hil.toml that is wrong is a sentence, not a traceback."""
+    """As it was before hil.toml could name one; a hil.toml that is wrong is refused by its key and value."""
     (project / "hil.toml").write_text(TOML)
     assert run(project, "-c", ASK).stdout.split() == [str(project / "out" / "history"), "other/history"]
-    (project / "hil.toml").write_text(f"{TOML}[keep]\nhistory = 1\n")
-    wrong = run(project, "-m", "hil", "history", "show")
-    assert wrong.returncode == 2
-    assert wrong.stderr.startswith("hil: ")
-    assert "keep.history is 1" in wrong.stderr
+    for text, words in (
+        (f"{TOML}[keep]\nhistory = 1\n", "keep.history is 1"),
+        (f'product = "Node"\n{TOML}', "hil.toml: product: 'Node'"),
+    ):
+        (project / "hil.toml").write_text(text)
+        wrong = run(project, "-m", "hil", "history", "show")
+        assert (wrong.returncode, wrong.stderr[:5]) == (2, "hil: ")
+        assert words in wrong.stderr

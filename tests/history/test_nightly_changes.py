@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -196,52 +196,27 @@ def test_series_ids_are_taken_apart() -> None:
     assert (name.case_id, name.metric) == ("publish/qos=1,payload_bytes=16", "publish_latency_p95_us")
 
 
-@pytest.fixture(scope="module")
-def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A history on disk in which the firmware got slower by 30 %, five nights ago."""
-    folder = tmp_path_factory.mktemp("history")
-    metric = SERIES.replace("_p50_", "_p95_")
+def test_the_command_lists_what_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Night, cause, size and commits, the word virtual, and the command that narrows it down; JSON and Markdown
+    hold the same. Exit 1 only with --fail-on-new, and only while the step is that new. No night is said."""
+
+    def told(status: int, *options: str, history: Path = tmp_path / "h") -> str:
+        assert run_command(["changes", "--history", str(history), *options]) == status
+        return capsys.readouterr().out
+
     nights = draw(firmware=lambda n: math.log1p(0.3) * (n >= NIGHTS - 5))
-    save(make_history(nights, metric), folder)
-    return folder
-
-
-Command = Callable[..., tuple[int, str]]
-
-
-@pytest.fixture
-def hil_changes(capsys: pytest.CaptureFixture[str]) -> Command:
-    """The command; returns its exit code and what it printed."""
-
-    def start(history: Path, *options: str) -> tuple[int, str]:
-        status = run_command(["changes", "--history", str(history), *options])
-        return int(status), capsys.readouterr().out
-
-    return start
-
-
-def test_the_command_lists_what_changed(hil_changes: Command, stored: Path) -> None:
-    """Night, cause, size and commits, the word virtual, and the command that narrows it down."""
-    status, text = hil_changes(stored)
-    assert status == 0
+    save(make_history(nights, SERIES.replace("_p50_", "_p95_")), tmp_path / "h")
+    text = told(0)
     good, bad = commit_of(NIGHTS - 6)[:12], commit_of(NIGHTS - 5)[:12]
     for word in ("firmware, worse", "lab/b1 (virtual): publish_latency_p95_us", f"{bad} {good} && "):
         assert word in text
     assert "bisect.sh publish/qos=1" in text
-
-
-def test_its_exit_code_is_asked_for(hil_changes: Command, stored: Path) -> None:
-    """Exit 1 only with --fail-on-new, and only while the step is that new."""
-    assert hil_changes(stored, "--fail-on-new", "5")[0] == 1
-    assert hil_changes(stored, "--fail-on-new", "4")[0] == 0
-
-
-def test_it_prints_json_and_markdown(hil_changes: Command, stored: Path, tmp_path: Path) -> None:
-    """Both hold the same change; an empty history is said to be one."""
-    (change,) = json.loads(hil_changes(stored, "--json")[1])["changes"]
+    told(1, "--fail-on-new", "5")
+    told(0, "--fail-on-new", "4")
+    (change,) = json.loads(told(0, "--json"))["changes"]
     assert (change["cause"], change["kind"], change["nights"]) == ("firmware", "virtual", 5)
-    assert "| firmware, worse |" in hil_changes(stored, "--markdown", "--rack", "lab")[1]
-    assert "No night" in hil_changes(tmp_path)[1]
+    assert "| firmware, worse |" in told(0, "--markdown", "--rack", "lab")
+    assert "No night" in told(0, history=tmp_path / "none")
 
 
 @pytest.mark.slow

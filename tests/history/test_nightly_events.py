@@ -61,7 +61,8 @@ def told(*racks: Rack, nights: int = 40, metrics: Sequence[str] = METRICS, seed:
 
 
 def test_one_commit_is_one_event() -> None:
-    """A step of the firmware over cases, statistics and boards is told once, with its commits."""
+    """A step of the firmware over cases, statistics and boards is told once, with its commits. Its JSON has its
+    keys in order: readers of trend.json and of `hil changes --json` rely on them."""
     (event,) = told(Rack(firmware=since(20, 0.12)))
     assert (event.cause, event.effect, event.blocking) == ("firmware", "worse", True)
     assert (event.good, event.bad) == (commit_of(19), commit_of(20))
@@ -74,6 +75,10 @@ def test_one_commit_is_one_event() -> None:
     for word in ("p50, p95, p99", f" {size} slower", "4 boards", commit_of(20)[:7]):
         assert word in event.headline
     assert event.bisect.split()[5:7] == [commit_of(20)[:12], commit_of(19)[:12]]
+    keys = "cause effect racks boards night nights state ended open_nights change low high of_ratio good bad"
+    keys += " conditions headline sentence bisect note series_ids"
+    assert list(event.to_json()) == keys.split()
+    assert json.loads(json.dumps(event.to_json())) == event.to_json()
 
 
 def test_a_headline_names_what_moved_or_counts_it() -> None:
@@ -266,15 +271,6 @@ def test_an_event_of_simulated_noise_says_so() -> None:
     assert "2 virtual boards (simulated noise)" in event.headline
     (event,) = told(dataclasses.replace(rack, boards=("v1",)), Rack(name="real", boards=("e1",)))
     assert "lab/v1 (virtual, simulated noise)" in event.headline
-
-
-def test_the_json_holds_its_keys_in_order() -> None:
-    """Readers of trend.json and of `hil changes --json` rely on them."""
-    (event,) = told(Rack(firmware=since(20, 0.12)))
-    keys = "cause effect racks boards night nights state ended open_nights change low high of_ratio good bad"
-    keys += " conditions headline sentence bisect note series_ids"
-    assert list(event.to_json()) == keys.split()
-    assert json.loads(json.dumps(event.to_json())) == event.to_json()
 
 
 def finding_with(*conditions: tuple[str, Scalar, Scalar]) -> NightFinding:

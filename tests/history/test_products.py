@@ -7,9 +7,6 @@ import dataclasses
 import datetime
 import json
 import math
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -182,31 +179,3 @@ def test_changes_may_be_asked_of_one_product(tmp_path: Path, capsys: pytest.Capt
     assert capsys.readouterr().out.startswith("6 series")
     assert run_command(["changes", "--history", str(tmp_path), "--product", "sensor-nod"]) == 2
     assert "did you mean 'sensor-node'?" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_a_project_gives_its_figures_its_product(tmp_path: Path) -> None:
-    """What a process in a project with hil.toml imports is the product's; a wrong name ends it with 2."""
-    (tmp_path / "CMakeLists.txt").write_text(
-        "include($ENV{IDF_PATH}/tools/cmake/project.cmake)\nproject(Sensor_Node)\n"
-    )
-    toml = 'schema = 1\n[firmware]\nfolder = "."\ntargets = ["esp32"]\n'
-    (tmp_path / "hil.toml").write_text(toml)
-    (tmp_path / "old.csv").write_text("time,commit,value\n2026-03-01,,12.4\n")
-    command = [sys.executable, "-m", "hil", "import", "old.csv", "--as", "e1/publish/latency_ms"]
-    environment = {**os.environ, "PYTHONPATH": str(PROJECT_ROOT)}
-
-    def done() -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=60
-        )
-
-    first = done()
-    assert first.returncode == 0, first.stderr
-    assert first.stdout.startswith("sensor-node:imported/e1/publish//latency_ms\n")
-    (written,) = (tmp_path / "out" / "history" / "imported").iterdir()
-    assert json.loads(written.read_text())["product"] == NODE
-    (tmp_path / "hil.toml").write_text(f'product = "Node"\n{toml}')
-    second = done()
-    assert second.returncode == 2
-    assert "hil.toml: product: 'Node'" in second.stderr
