@@ -47,8 +47,8 @@ def killed(out: Path, *entries: Any, **info: Any) -> Path:
 
 
 def test_a_judged_run_says_who_measured(tmp_path: Path) -> None:
-    """Boards by what became of them; one that nothing brought back is lost. A fault of no board is the rack's,
-    counted once."""
+    """Boards by what became of them; one that nothing brought back is lost. A fault of no board is the
+    rack's, counted once."""
     entries = [
         publish_record(board="v1", latency_ms=60),
         Fault(RUN_ID, "firmware", 1, "panic: LoadProhibited", "v2", CASE),
@@ -74,8 +74,8 @@ def test_a_judged_run_says_who_measured(tmp_path: Path) -> None:
 
 
 def test_a_killed_run_counts_by_what_is_there(tmp_path: Path) -> None:
-    """No verdict: what was measured, and an exit code that says interrupted. Killed before it measured anything
-    it has no boards, or those of its faults."""
+    """No verdict: what was measured, and an exit code that says interrupted. Killed before it measured
+    anything it has no boards, or those of its faults."""
     info = {key: value for key, value in INFO.items() if key != "lease_released_utc"}
     found = figures_of(read_run(killed(tmp_path, publish_record(board="v1"), **info)))
     assert found.exit_code == 130

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`hil history`: the branch hil-history: a file a run, from many racks at once, and lines; no race loses any."""
+"""The branch hil-history: a file a run, from many racks at once, beside lines; no race loses any."""
 
 from __future__ import annotations
 

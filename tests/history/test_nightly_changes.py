@@ -197,8 +197,9 @@ def test_series_ids_are_taken_apart() -> None:
 
 
 def test_the_command_lists_what_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Night, cause, size and commits, the word virtual, and the command that narrows it down; JSON and Markdown
-    hold the same. Exit 1 only with --fail-on-new, and only while the step is that new. No night is said."""
+    """Night, cause, size and commits, the word virtual, and the command that narrows it down; JSON and
+    Markdown hold the same. Exit 1 only with --fail-on-new, and only while the step is that new. No night is
+    said."""
 
     def told(status: int, *options: str, history: Path = tmp_path / "h") -> str:
         assert run_command(["changes", "--history", str(history), *options]) == status

@@ -61,8 +61,8 @@ def told(*racks: Rack, nights: int = 40, metrics: Sequence[str] = METRICS, seed:
 
 
 def test_one_commit_is_one_event() -> None:
-    """A step of the firmware over cases, statistics and boards is told once, with its commits. Its JSON has its
-    keys in order: readers of trend.json and of `hil changes --json` rely on them."""
+    """A step of the firmware over cases, statistics and boards is told once, with its commits. Its JSON has
+    its keys in order: readers of trend.json and of `hil changes --json` rely on them."""
     (event,) = told(Rack(firmware=since(20, 0.12)))
     assert (event.cause, event.effect, event.blocking) == ("firmware", "worse", True)
     assert (event.good, event.bad) == (commit_of(19), commit_of(20))

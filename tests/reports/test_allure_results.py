@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from hil.base.errors import ConfigError
 from hil.model import NotRun
 from hil.reports.allure import CATEGORIES, complete_results, completion
 from hil.reports.kinds import VIRTUAL_REMARK
@@ -41,6 +40,8 @@ def eventful(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = judged(tmp_path_factory.mktemp("out"), eventful_entries())
     (run / "console").mkdir()
     (run / "console" / "virtual-2.log").write_text("1795267175.754 Guru Meditation Error\n")
+    own = run / "thresholds" / "publish.yaml"
+    own.write_text(f"{own.read_text()}\nowner: '@org/mqtt-team'\n")
     complete_results(read_judged_run(run))
     return run
 
@@ -84,7 +85,10 @@ def test_status_and_message_say_whose_it_is(
 
 
 def test_every_case_of_the_journal_has_a_result(eventful: Path) -> None:
-    """pytest left none here, as if it had been killed; the report is whole all the same."""
+    """pytest left none here, as if it had been killed; the report is whole all the same. run.json holds the
+    command line, and in it a password: no file of the results has it."""
+    for path in (eventful / "allure-results").iterdir():
+        assert b"hunter2" not in path.read_bytes(), path.name
     results = results_of(eventful)
     assert len(results) == 10
     assert len({result["historyId"] for result in results.values()}) == 10
@@ -190,10 +194,14 @@ def test_times_are_the_records(eventful: Path) -> None:
 
 
 def test_labels_place_the_result_and_say_what_it_weighs(eventful: Path) -> None:
-    """Rack, board with its kind, and bench make the tree; host and thread are rack and board."""
-    labels = [
-        (item["name"], item["value"]) for item in results_of(eventful)["virtual-1", "defaults"]["labels"]
-    ]
+    """Rack, board with its kind, and bench make the tree; host and thread are rack and board. Whom to ask is
+    the owner that the thresholds file names."""
+    of_each = {
+        place: [(item["name"], item["value"]) for item in result["labels"]]
+        for place, result in results_of(eventful).items()
+    }
+    assert all(("owner", "@org/mqtt-team") in labels for labels in of_each.values())
+    labels = of_each["virtual-1", "defaults"]
     assert {
         ("parentSuite", "virtual"),
         ("suite", "virtual-1 (virtual)"),
@@ -209,22 +217,11 @@ def test_labels_place_the_result_and_say_what_it_weighs(eventful: Path) -> None:
     ]
 
 
-def test_a_bench_that_names_an_owner_says_whom_to_ask(tmp_path: Path) -> None:
-    """The thresholds file's owner is the label that Allure shows beside each test of the bench."""
-    run = judged(tmp_path, eventful_entries())
-    own = run / "thresholds" / "publish.yaml"
-    own.write_text(f"{own.read_text()}\nowner: '@org/mqtt-team'\n")
-    complete_results(read_judged_run(run))
-    for (_board, _case), result in results_of(run).items():
-        labels = [(item["name"], item["value"]) for item in result["labels"]]
-        assert ("owner", "@org/mqtt-team") in labels
-
-
 def test_the_description_starts_with_the_worst_and_shows_every_metric(eventful: Path) -> None:
     """Sentence first, then each metric that was measured, with interval and limit; a virtual figure says so.
 
-    What a meter would say is not there on a board that has none.
-    """
+    What a meter would say is not there on a board that has none. Allure's cells do not break, and what is
+    wider than its page is gone: counts and long clocks break."""
     text = results_of(eventful)["virtual-1", "transport=tls"]["descriptionHtml"]
     assert text.startswith("<p><strong>regression: ")
     for metric in publish_thresholds().metrics.values():
@@ -233,18 +230,13 @@ def test_the_description_starts_with_the_worst_and_shows_every_metric(eventful: 
         assert shown != metric.is_metered, metric.name
     assert re.search(r">[\d.]+ ms \[[\d.]+, [\d.–]+\]<", text)
     assert ">value [interval], virtual<" in text
-    assert VIRTUAL_REMARK in html.unescape(text)
-    passed = results_of(eventful)["virtual-1", "defaults"]["descriptionHtml"]
-    assert re.match(r"<p><strong>On virtual-1 \(virtual\): .* 3 ", passed)
-
-
-def test_the_table_of_figures_may_break_where_it_would_be_cut_off(eventful: Path) -> None:
-    """Allure's cells do not break, and what is wider than its page is gone: counts and long clocks break."""
-    text = results_of(eventful)["virtual-1", "transport=tls"]["descriptionHtml"]
     _head, row, *_others = re.findall(r"<tr>(.*?)</tr>", text)
     styles = re.findall(r'<td style="([^"]*)"', row)
     assert [n for n, style in enumerate(styles) if "white-space:normal" in style] == [4, 6]
     assert "overflow-wrap:anywhere" in styles[6]
+    assert VIRTUAL_REMARK in html.unescape(text)
+    passed = results_of(eventful)["virtual-1", "defaults"]["descriptionHtml"]
+    assert re.match(r"<p><strong>On virtual-1 \(virtual\): .* 3 ", passed)
 
 
 def test_the_samples_come_back_from_the_csv(tmp_path: Path) -> None:
@@ -261,8 +253,11 @@ def test_the_samples_come_back_from_the_csv(tmp_path: Path) -> None:
         assert sum(int(row["warmup"]) for row in own) == record.warmup_rows
 
 
-def test_the_console_is_cut_to_the_case(tmp_path: Path) -> None:
-    """Of a log of three cases and two boots a result has its own lines, and no other's."""
+def test_the_console_is_cut_to_the_case(eventful: Path, tmp_path: Path) -> None:
+    """Of a log of three cases and two boots a result has its own lines, and no other's; of a board that
+    panicked before its case began everything it said."""
+    (text,) = attached(eventful, results_of(eventful)["virtual-2", "defaults"], "txt")
+    assert text == b"1795267175.754 Guru Meditation Error\n"
     run = judged(tmp_path, [publish_record(), publish_record(overrides={"qos": 2})])
     command = "publish " + " ".join(case_id().partition("/")[2].split(","))
     other = command.replace("qos=1", "qos=2")
@@ -287,12 +282,6 @@ def test_the_console_is_cut_to_the_case(tmp_path: Path) -> None:
     assert text.decode().splitlines() == [*lines[3:6], "…", *lines[10:]]
     (text,) = attached(run, results_of(run)["virtual-1", "qos=2"], "txt")
     assert text.decode().splitlines() == lines[7:9]
-
-
-def test_a_fault_without_samples_has_the_whole_console(eventful: Path) -> None:
-    """A board that panicked before its case began: everything it said."""
-    (text,) = attached(eventful, results_of(eventful)["virtual-2", "defaults"], "txt")
-    assert text == b"1795267175.754 Guru Meditation Error\n"
 
 
 def test_attachments_stand_in_the_order_in_which_one_looks(eventful: Path) -> None:
@@ -395,12 +384,6 @@ def test_files_round_the_results(eventful: Path) -> None:
     assert not list(folder.glob("*-container.json"))
 
 
-def test_nothing_of_the_command_line_leaks(eventful: Path) -> None:
-    """run.json holds the arguments, and one of them a password; no file of the results has it."""
-    for path in (eventful / "allure-results").iterdir():
-        assert b"hunter2" not in path.read_bytes(), path.name
-
-
 def test_a_failure_of_the_harness_is_the_rigs(tmp_path: Path) -> None:
     """An item that failed although its case was measured is no pass; what the bench attached is kept."""
     run = judged(tmp_path, [publish_record(), publish_record(overrides={"qos": 2})])
@@ -438,12 +421,3 @@ def test_a_case_that_was_not_measured_names_the_image_it_needs(tmp_path: Path) -
     }
     assert shown == {"ab" * 6, "cd" * 6}
     assert len(results) == len(cases)
-
-
-def test_a_run_that_was_not_judged_is_refused(tmp_path: Path) -> None:
-    """Without a verdict there is no status; the sentence names the command that makes one."""
-    run = judged(tmp_path, [NotRun(RUN_ID, "virtual-1", case_id(), "stopped")])
-    (run / "verdicts.json").unlink()
-    with pytest.raises(ConfigError, match="hil gate"):
-        complete_results(read_judged_run(run))
-    assert not (run / "allure-results").exists()

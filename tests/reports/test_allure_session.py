@@ -69,7 +69,11 @@ def ids(run: Path) -> dict[tuple[str, str], str]:
 
 
 def test_each_item_has_its_result_in_the_run(quick: Path) -> None:
-    """Two boards, seven cases: fourteen results, none of benches without a case or of fixtures, no litter."""
+    """Two boards, seven cases: fourteen results, none of benches without a case or of fixtures, no litter.
+    The run keeps the limits of its day: charts and labels need the bench's metrics, on another machine too.
+    """
+    kept, own = (folder / "thresholds" / "publish.yaml" for folder in (quick, ROOT))
+    assert kept.read_bytes() == own.read_bytes()
     raw = [json.loads(path.read_text()) for path in (quick / "allure-pytest").iterdir()]
     assert len(raw) == 14
     outside = [path for path in quick.parent.rglob("*allure*") if quick not in path.parents]
@@ -130,14 +134,6 @@ def test_sessions_share_a_history(quick: Path, tmp_path: Path) -> None:
     assert len({*again.values(), *before.values()}) == 21
     for (board, case), identity in again.items():
         assert (before.get((board, case)) == identity) == (board == "b1")
-
-
-def test_the_run_keeps_the_limits_of_its_day(quick: Path) -> None:
-    """Charts and labels need the bench's metrics, on another machine too."""
-    assert (quick / "thresholds" / "publish.yaml").read_bytes() == (
-        ROOT / "thresholds" / "publish.yaml"
-    ).read_bytes()
-    assert RunDirectory.open(quick).read().records
 
 
 def test_the_harness_own_tests_are_left_alone(request: pytest.FixtureRequest) -> None:

@@ -18,13 +18,15 @@ FRAMES = "#0  0x42007438 in read_<b>sensor at /p/main.c:7\n#1  0x42007466 in tak
 CRASH = "#0  0x42007440 in read_<b>sensor at /p/main.c:7\n#1  0x42007466 in take_reading at /p/main.c:14\n"
 
 
-def crashed_run(out: Path) -> Path:
-    """Return a run of two boards: one panicked, the same way twice, and left a core dump."""
+def test_the_summary_and_the_page_of_the_case_show_each_backtrace(tmp_path: Path) -> None:
+    """Two boards: one panicked, the same way twice, and left a core dump. The summary has each once, with the
+    file that has the rest of it: addresses aside, the second panic is the first. The page has it as text,
+    whatever is in it; all files are attached, the memory is not, nor is it another board's."""
     entries = [
         publish_record(board="v1"),
         Fault(RUN_ID, "firmware", 1, "Board v2 panicked.", "v2", case_id()),
     ]
-    run = judged(out, entries)
+    run = judged(tmp_path, entries)
     console = run / "console"
     console.mkdir()
     (console / "v1.log").write_text("1.0 ready\n")
@@ -33,12 +35,6 @@ def crashed_run(out: Path) -> Path:
     (console / "v2.panic-10.txt").write_text("Guru Meditation Error\nMEPC    : 0x42007438\n")
     (console / "v2.coredump-1.txt").write_text(f"{FRAMES.replace('take', 'ask')}\nTHREADS INFO\n")
     (console / "v2.coredump-1.bin").write_bytes(b"memory")
-    return run
-
-
-def test_the_summary_shows_each_backtrace_once(tmp_path: Path) -> None:
-    """With the file that has the rest of it; addresses aside, the second panic is the first."""
-    run = crashed_run(tmp_path)
     names = [crash.name for crash in crashes_in(run)]
     assert names == ["panic 1", "core dump 1", "panic 2", "panic 10"]
     write_summary(read_judged_run(run))
@@ -49,10 +45,6 @@ def test_the_summary_shows_each_backtrace_once(tmp_path: Path) -> None:
     assert "panic-2" not in shown
     assert text.index("## Faults") < text.index("## Where it crashed")
 
-
-def test_the_page_of_the_case_shows_it(tmp_path: Path) -> None:
-    """As text, whatever is in it; all files are attached, the memory is not, nor is it another board's."""
-    run = crashed_run(tmp_path)
     complete_results(read_judged_run(run))
     results = results_of(run)
     (crashed,) = (result for (board, _), result in results.items() if board.startswith("v2"))

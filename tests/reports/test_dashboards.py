@@ -104,9 +104,16 @@ def test_the_committed_dashboards_are_those_of_the_code() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_panels_have_their_own_ids_and_places(name: str) -> None:
-    """No two panels share an id or a cell of the grid, and none is wider than the page."""
-    panels = read(name)["panels"]
+def test_panels_say_what_they_show(name: str) -> None:
+    """Every panel with figures has a title, an explanation, a unit, and a legend that names the kind. No two
+    share an id or a cell of the grid, and none is wider than the page. The dashboard's title is a question
+    that no other asks, and words on the page say what virtual is."""
+    dashboard = read(name)
+    assert re.fullmatch(r"HIL: [a-z ]+\?", dashboard["title"])
+    assert len({read(other)["title"] for other in NAMES}) == len(NAMES)
+    panels = dashboard["panels"]
+    (words,) = (panel for panel in panels if panel["type"] == "text")
+    assert REMARK in words["options"]["content"]
     assert len({panel["id"] for panel in panels}) == len(panels)
     taken: set[tuple[int, int]] = set()
     for place in (panel["gridPos"] for panel in panels):
@@ -115,12 +122,7 @@ def test_panels_have_their_own_ids_and_places(name: str) -> None:
         cells = set(itertools.product(columns, range(place["y"], place["y"] + place["h"])))
         assert not cells & taken
         taken |= cells
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_panels_say_what_they_show(name: str) -> None:
-    """Every panel with figures has a title, an explanation, a unit, and a legend that names the kind."""
-    shown = [panel for panel in read(name)["panels"] if panel["type"] != "text"]
+    shown = [panel for panel in panels if panel["type"] != "text"]
     for panel in shown:
         assert panel["title"]
         assert panel["description"].endswith(".")
@@ -134,16 +136,6 @@ def test_panels_say_what_they_show(name: str) -> None:
     assert len({panel["title"] for panel in shown if panel["type"] != "stat"}) == sum(
         panel["type"] != "stat" for panel in shown
     )
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_each_dashboard_answers_a_question(name: str) -> None:
-    """Its title is one that no other asks, and words on the page say what virtual is."""
-    dashboard = read(name)
-    assert re.fullmatch(r"HIL: [a-z ]+\?", dashboard["title"])
-    assert len({read(other)["title"] for other in NAMES}) == len(NAMES)
-    (words,) = (panel for panel in dashboard["panels"] if panel["type"] == "text")
-    assert REMARK in words["options"]["content"]
 
 
 def kinds_offered(prometheus: Prometheus, name: str) -> list[str]:

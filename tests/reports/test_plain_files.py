@@ -13,7 +13,6 @@ import junitparser
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from hil.base.errors import ConfigError
 from hil.cli.app import run_command
 from hil.model import Comparison, Fault, NotRun, RunRecord
 from hil.reports.metrics import board_groups
@@ -81,8 +80,9 @@ def test_simulated_noise_stands_beside_every_figure(tmp_path: Path) -> None:
 
 
 def test_comparisons_csv_holds_every_comparison(tmp_path: Path) -> None:
-    """A line a comparison has change, interval and outcome as the verdict has them."""
-    run = judged(tmp_path, compared_run(effect=0.1), thresholds=thresholds())
+    """A line a comparison has change, interval and outcome as the verdict has them; one that blocks fails its
+    case on each board that measured it."""
+    run = judged(tmp_path, compared_run(effect=0.4), thresholds=thresholds())
     write_plain(read_judged_run(run))
     compared = read_verdict(run / "verdicts.json").compared
     lines = lines_of(run, "comparisons.csv")
@@ -91,6 +91,10 @@ def test_comparisons_csv_holds_every_comparison(tmp_path: Path) -> None:
         assert (float(line["change"]) if line["change"] else None) == item.change
         assert (line["role"], line["outcome"]) == (item.role, item.outcome)
         assert line["boards"].split() == list(item.boards)
+    blocked = [item for item in compared if item.outcome == "regressed"]
+    assert blocked
+    failed = {key[0] for key, (kind, _) in results_of(run).items() if kind == "Failure"}
+    assert failed == {f"virtual.{board}.publish" for board in blocked[0].boards}
 
 
 @pytest.mark.parametrize("begin", ["=", "+", "-", "@", "\t", "\r", "\n"])
@@ -111,7 +115,9 @@ def test_cells_keep_what_they_hold() -> None:
 
 
 def test_junit_says_what_became_of_each_case(eventful: Path) -> None:
-    """A broken limit and a firmware fault fail, rig and configuration are errors, the rest is skipped."""
+    """A broken limit and a firmware fault fail, rig and configuration are errors, the rest is skipped. Totals
+    are those of the cases, every suite names commit, rack, kind and run, and a case's time is its record's
+    clock's, in seconds; what was not measured took none."""
     results = results_of(eventful)
     expected = {
         ("virtual.virtual-1.publish", "publish"): "",
@@ -126,11 +132,9 @@ def test_junit_says_what_became_of_each_case(eventful: Path) -> None:
     assert "71.4 ms" in results["virtual.virtual-1.publish", "publish transport=tls"][1]
     assert "LoadProhibited" in results["virtual.virtual-2.publish", "publish"][1]
     assert "too large for it" in results["virtual.virtual-5.publish", "publish"][1]
-
-
-def test_junit_counts_what_it_holds(eventful: Path) -> None:
-    """Totals are those of the cases, and every suite names commit, rack, kind and run."""
+    times = {}
     for suite in suites_of(eventful).values():
+        times |= {(case.classname, case.name): case.time for case in suite}
         kinds = [type(result).__name__ for case in suite for result in case.result]
         assert (suite.tests, suite.failures, suite.errors, suite.skipped) == (
             len(list(suite)),
@@ -140,13 +144,6 @@ def test_junit_counts_what_it_holds(eventful: Path) -> None:
         assert (told["commit"], told["rack"], told["kind"]) == (COMMIT, "virtual", "virtual")
         assert told["run_id"] == eventful.name
         assert "Virtual figures" in told["remark"]
-
-
-def test_a_case_takes_as_long_as_its_samples(eventful: Path) -> None:
-    """Its time is measured by the record's clock, in seconds; what was not measured took none."""
-    times = {
-        (case.classname, case.name): case.time for suite in suites_of(eventful).values() for case in suite
-    }
     assert 2.0 < times["virtual.virtual-1.publish", "publish"] < 3.0  # 110 messages, 20 ms apart
     assert times["virtual.virtual-2.publish", "publish qos=0"] == 0
 
@@ -165,20 +162,14 @@ def test_what_cannot_stand_in_xml_is_replaced(tmp_path: Path) -> None:
         subprocess.run([xmllint, "--noout", "--nonet", run / "junit.xml"], check=True)
 
 
-def test_a_blocked_comparison_fails_its_case_on_every_board(tmp_path: Path) -> None:
-    """A regression against the base is a failure of each board that measured it."""
-    run = judged(tmp_path, compared_run(effect=0.4), thresholds=thresholds())
-    write_plain(read_judged_run(run))
-    blocked = [item for item in read_verdict(run / "verdicts.json").compared if item.outcome == "regressed"]
-    assert blocked
-    failed = {key[0] for key, (kind, _) in results_of(run).items() if kind == "Failure"}
-    assert failed == {f"virtual.{board}.publish" for board in blocked[0].boards}
-
-
 def test_openmetrics_is_what_is_pushed(eventful: Path) -> None:
-    """The same families, samples and labels as the Pushgateway gets, at the time of the run."""
+    """The same families, samples and labels as the Pushgateway gets, at the time of the run; Prometheus' own
+    checker reads it and has nothing to say."""
     text = (eventful / "openmetrics.txt").read_text()
     assert text.endswith("# EOF\n")
+    check = ["promtool", "check", "metrics"]
+    done = subprocess.run(check, input=text, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
     verdict = read_verdict(eventful / "verdicts.json")
     pushed = {
         (
@@ -203,15 +194,6 @@ def test_openmetrics_is_what_is_pushed(eventful: Path) -> None:
     assert units["hil_publish_latency_seconds"] == "seconds"
     assert units["hil_publish_failed_ratio"] == "ratio"
     assert units["hil_board_cases"] == ""
-
-
-def test_promtool_accepts_the_text(eventful: Path) -> None:
-    """Prometheus' own checker reads it and has nothing to say."""
-    with (eventful / "openmetrics.txt").open() as text:
-        done = subprocess.run(
-            ["promtool", "check", "metrics"], stdin=text, capture_output=True, text=True, check=False
-        )
-    assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
 def test_written_twice_they_are_the_same_bytes(tmp_path: Path) -> None:
@@ -246,22 +228,9 @@ def test_a_run_without_figures_has_its_files_too(
     assert len(kinds) == len(entries)
 
 
-def test_a_run_that_was_never_judged_is_refused(tmp_path: Path) -> None:
-    """Without a verdict there is nothing to write, and the sentence says what to do."""
-    run = judged(tmp_path, eventful_entries())
-    (run / "verdicts.json").unlink()
-    with pytest.raises(ConfigError, match="hil gate"):
-        write_plain(read_judged_run(run))
-    assert not any((run / name).exists() for name in FILES)
-
-
 def test_judging_again_writes_them_again(tmp_path: Path) -> None:
-    """`hil gate RUN` writes the plain files with the summary."""
+    """`hil gate RUN` writes the plain files with the summary; a report publishes them with each run."""
     run = judged(tmp_path, eventful_entries())
     run_command(["gate", str(run)])
     assert all((run / name).is_file() for name in FILES)
-
-
-def test_they_are_published(eventful: Path) -> None:
-    """The first page links them: they are among the files that a report carries of each run."""
     assert set(FILES) <= set(RAW_FILES)

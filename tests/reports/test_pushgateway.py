@@ -12,8 +12,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+import trustme
+from ruamel.yaml import YAML
 
 from hil.base.gateway_url import PASSWORD_VARIABLE, USER_VARIABLE
 from hil.reports.pushgateway import push_run
@@ -28,7 +31,13 @@ from tests.reports.metrics_rig import (
     only_own_credentials,
     store,
 )
-from tests.reports.prometheus_rig import Prometheus, Pushgateway, run_prometheus, run_pushgateway
+from tests.reports.prometheus_rig import (
+    Prometheus,
+    Pushgateway,
+    run_configured_prometheus,
+    run_prometheus,
+    run_pushgateway,
+)
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "operate" / "metrics.md"
 
@@ -319,6 +328,80 @@ def test_a_server_that_never_answers_costs_the_timeout_once(tmp_path: Path, drip
             over.set()
         assert_says(warning, "32 of 32 boards", "no answer within 0.3 s", "check that it is up")
         assert numbers == [0]
+
+
+@pytest.fixture
+def web_config(tmp_path: Path) -> str:
+    """The documented --web.config.file, and beside it the files that it and prometheus.yaml name."""
+    authority = trustme.CA()
+    certificate = authority.issue_cert("127.0.0.1")
+    certificate.private_key_pem.write_to_path(str(tmp_path / "pushgateway.key"))
+    certificate.cert_chain_pems[0].write_to_path(str(tmp_path / "pushgateway.pem"))
+    authority.cert_pem.write_to_path(str(tmp_path / "pushgateway-ca.pem"))
+    (tmp_path / "pushgateway-password").write_text("sesame")
+    return (DOCS.parent / "metrics" / "pushgateway-web.yaml").read_text()
+
+
+@pytest.mark.slow
+def test_passwords_and_certificates(tmp_path: Path, web_config: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """User name and password come from the environment and show up in no sentence; nor is TLS optional."""
+    run = store(tmp_path / "out", healthy(), rack="virtual")
+    with run_pushgateway(tmp_path, web_config=web_config) as server:
+        assert_says(push(server.url, run), "certificate is not trusted", "SSL_CERT_FILE")
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "pushgateway-ca.pem"))
+        assert_says(push(server.url, run), "401 Unauthorized", f"set {USER_VARIABLE} and {PASSWORD_VARIABLE}")
+        monkeypatch.setenv(USER_VARIABLE, "lab")
+        monkeypatch.setenv(PASSWORD_VARIABLE, "open barley")
+        warning = push(server.url, run)
+        assert_says(warning, "401 Unauthorized", f"correct {USER_VARIABLE} and {PASSWORD_VARIABLE}")
+        assert "barley" not in str(warning)
+        monkeypatch.setenv(PASSWORD_VARIABLE, "sesame")
+        assert push(server.url, run) is None
+        plain = push(server.url.replace("https", "http"), run)
+        assert_says(plain, "2 of 2 boards")  # the answer or a reset, whichever comes first
+
+
+@pytest.mark.slow
+def test_the_documented_prometheus_reads_the_documented_gateway(
+    tmp_path: Path, web_config: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """prometheus.yaml as it stands, but for address and intervals, reads what a run pushed over TLS."""
+    for name in ("alerts.yaml", "rules.yaml"):
+        (tmp_path / name).write_text((DOCS.parent / "metrics" / name).read_text())
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "pushgateway-ca.pem"))
+    monkeypatch.setenv(USER_VARIABLE, "lab")
+    monkeypatch.setenv(PASSWORD_VARIABLE, "sesame")
+    run = store(tmp_path / "out", healthy(), rack="tls")
+    with run_pushgateway(tmp_path, web_config=web_config) as server:
+        assert push(server.url, run) is None
+        documented: dict[str, Any] = YAML(typ="safe").load(
+            (DOCS.parent / "metrics" / "prometheus.yaml").read_text()
+        )
+        documented["global"] = {"scrape_interval": "200ms", "evaluation_interval": "200ms"}
+        documented["scrape_configs"][0]["static_configs"][0]["targets"] = [
+            server.url.removeprefix("https://")
+        ]
+        YAML().dump(documented, tmp_path / "prometheus.yaml")
+        with run_configured_prometheus(tmp_path, tmp_path / "prometheus.yaml") as prometheus:
+            found = prometheus.await_samples('hil_run_info{rack="tls"}')
+    assert {labels["board"] for labels, _ in found} == set(BOARDS)
+
+
+@pytest.mark.slow
+def test_figures_outlive_a_restart_of_the_gateway(tmp_path: Path) -> None:
+    """With --persistence.file everything is there again, its age with it; without, everything is gone."""
+    run = store(tmp_path / "out", healthy(), rack="kept")
+    kept = tmp_path / "pushgateway.state"
+    for folder in ("first", "second", "third"):
+        (tmp_path / folder).mkdir()
+    with run_pushgateway(tmp_path / "first", kept=kept) as server:
+        assert push(server.url, run) is None
+        before = server.samples(rack="kept")
+        server.stop()
+    with run_pushgateway(tmp_path / "second", kept=kept) as server:
+        assert server.samples(rack="kept") == before
+    with run_pushgateway(tmp_path / "third") as server:
+        assert not server.samples(rack="kept")
 
 
 # Those that ask Prometheus come last: it has begun to scrape by then.

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from hil.model import Verdict
+from hil.model import KINDS, UNREAL, Verdict
 from hil.reports.boards import UNCHANGED_REMARK, remarks
+from hil.reports.kinds import EMULATED_REMARK, VIRTUAL_REMARK, kind_remark, mark, unreal
 from tests.make_records import run_info
 
 VERDICT = Verdict("r", "pass", 0, "", (), (), ())
@@ -40,3 +41,14 @@ def test_unchanged_firmware_is_told() -> None:
     """Whoever reads of a regression there knows that it is a false one."""
     assert told(compared={"role": "base", "firmware": {}, "unchanged": True}) == [UNCHANGED_REMARK]
     assert told(compared={"role": "base", "firmware": {}}) == []
+
+
+def test_every_kind_but_silicon_has_its_remark() -> None:
+    """What it is worth is said once for each kind; the words stand where a form says, nothing for silicon."""
+    assert kind_remark(["physical"]) == ""
+    assert kind_remark(["virtual", "physical", "virtual"]) == VIRTUAL_REMARK
+    assert kind_remark(["virtual", "emulated"]) == f"{EMULATED_REMARK} {VIRTUAL_REMARK}"
+    assert unreal(KINDS) == UNREAL
+    assert mark(["emulated"], " ({})") == " (emulated)"
+    assert mark(["virtual", "emulated"], ", {}") == ", emulated, virtual"
+    assert mark(["physical"], " ({})") == ""

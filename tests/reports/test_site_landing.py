@@ -60,9 +60,11 @@ def test_the_cases_of_a_board_add_up(tmp_path: Path) -> None:
 
 
 def test_what_a_boards_own_limits_rule_out_is_no_case_that_is_missing(tmp_path: Path) -> None:
-    """It is told apart, in no warning colour, and is no reason for a count."""
+    """It is told apart, in no warning colour, and is no reason for a count. The air is named where the run
+    names one."""
     ruled_out = NotRun("", "v1", case_id(qos=2), "too large for it", "ruled-out")
-    said = page(tmp_path, [publish_record(board="v1"), ruled_out], boards=BOARDS[:1])
+    said = page(tmp_path, [publish_record(board="v1"), ruled_out], boards=BOARDS[:1], profile="hotspot")
+    assert "· air profile hotspot ·" in words(said)
     assert "v1 virtual-esp32 1 1 0 0 3 0 0 0" in words(said)
     assert "1 test and 1 ruled out" in words(said)
     assert "Ruled out: 1 1 case on v1: " in words(said)
@@ -118,6 +120,7 @@ def test_a_calm_run_is_short(tmp_path: Path) -> None:
     said = page(tmp_path, [publish_record(board=board) for board in ("v1", "v2")], boards=BOARDS)
     open_ = words(re.sub(r"<details.*?</details>", "", said, flags=re.DOTALL))
     assert "PASS All 6 limits kept." in open_
+    assert "air profile" not in words(said)
     assert re.search(r"✓ publish latency p95 v\d \(virtual\) ≤ 25.* 3\d % 1 8\.\d+ ", open_)
     assert "measured faulted" not in open_
     assert "2 boards, all that was" in said
@@ -145,14 +148,6 @@ def test_a_broken_case_and_a_faulted_one_lead_to_their_test(tmp_path: Path) -> N
         *("rig on v2: silent", "publish latency p95", "publish latency tail5")
     }
     assert ">rig</b>: no air</li>" in said
-
-
-@pytest.mark.parametrize(("profile", "said"), [("hotspot", True), ("", False)])
-def test_the_air_profile_is_named_where_there_is_one(tmp_path: Path, profile: str, said: bool) -> None:
-    """Figures over another air are other figures."""
-    text = words(page(tmp_path, [publish_record(board="v1")], profile=profile))
-    assert ("· air profile hotspot ·" in text) == said
-    assert ("air profile" in text) == said
 
 
 def test_studies_of_several_runs_are_told_apart_and_the_newest_stands_first(tmp_path: Path) -> None:

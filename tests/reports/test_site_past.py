@@ -61,10 +61,14 @@ def drawing(description: str) -> str:
 
 
 def test_a_test_shows_its_figure_over_the_reports_before(tmp_path: Path, run: ShownRun) -> None:
-    """Below its verdict: a point a report and this run's own, the limit, the first and the last day."""
+    """Below its verdict: a point a report and this run's own, the limit, the first and the last day. Only the
+    board whose figures the history has gets a picture; the run's own results get none."""
     key = series_of(run, "v2")
     (item,) = (item for item in run.verdict.series if item.series_id == key)
-    text = described(tmp_path, run, history(key, BEFORE_MS))[item.board, item.case_id]
+    texts = described(tmp_path, run, history(key, BEFORE_MS))
+    assert sum("data:image" in text for text in texts.values()) == 1
+    assert not any("data:image" in path.read_text() for path in run.results.glob("*-result.json"))
+    text = texts[item.board, item.case_id]
     first, _, rest = text.partition("</p>")
     assert "limits kept" in first
     assert re.match(r"\s*<p><strong>publish latency p95 .* 3 before", rest)
@@ -76,13 +80,6 @@ def test_a_test_shows_its_figure_over_the_reports_before(tmp_path: Path, run: Sh
     assert ">limit 25 ms<" in svg  # 31 ms are beyond it, so it lies on the axis
     assert ">2026-11-01<" in svg
     assert ">2026-11-20<" in svg
-
-
-def test_a_test_without_a_past_stays_as_it_is(tmp_path: Path, run: ShownRun) -> None:
-    """Only the board whose figures the history has gets a picture; the run's own results get none."""
-    texts = described(tmp_path, run, history(series_of(run, "v2"), BEFORE_MS))
-    assert sum("data:image" in text for text in texts.values()) == 1
-    assert not any("data:image" in path.read_text() for path in run.results.glob("*-result.json"))
 
 
 def test_one_report_before_is_no_line(tmp_path: Path, run: ShownRun) -> None:

@@ -57,26 +57,23 @@ def boots(count: int, *, base: bool = False, failed: int = 0) -> list[RunRecord]
 
 
 def test_candidate_and_base_share_their_bins(tmp_path: Path) -> None:
-    """Both are counted in the same bins, at most 60, each sample once; warm-up is left out."""
-    found = detail_of(store_run(tmp_path, NAME, boots(3, base=True)))["distribution"]
+    """Both are counted in the same bins, at most 60, each sample once; warm-up is left out. Boots are in the
+    order in which they were measured, and each value is the one that the gate compares, in the chart's unit.
+    """
+    detail = detail_of(store_run(tmp_path, NAME, boots(3, base=True)))
+    found = detail["distribution"]
     assert (found["scale"], found["role"]) == ("log", "base")
     assert len(found["candidate"]) == len(found["other"]) == len(found["edges"]) - 1 <= 60
     assert sum(found["candidate"]) == found["candidate_samples"] == 300
     assert sum(found["other"]) == found["other_samples"] == 300
     assert found["edges"] == sorted(found["edges"])
-
-
-def test_boots_are_in_the_order_in_which_they_were_measured(tmp_path: Path) -> None:
-    """Roles take turns as they did, and each value is the one that the gate compares, in the chart's unit."""
-    found = detail_of(store_run(tmp_path, NAME, boots(3, base=True)))
-    assert found["boots"]["role"] == ["candidate", "base"] * 3
-    assert found["boots"]["index"] == [0, 1, 2, 3, 4, 5]
-    assert set(found["boots"]["stats"]) == {"p50", "p95", "tail5", "p99"}
-    metric = publish_thresholds().metrics["publish_latency_p95_us"]
-    value = boot_value(metric, boots(3)[1])
+    assert detail["boots"]["role"] == ["candidate", "base"] * 3
+    assert detail["boots"]["index"] == [0, 1, 2, 3, 4, 5]
+    assert set(detail["boots"]["stats"]) == {"p50", "p95", "tail5", "p99"}
+    value = boot_value(publish_thresholds().metrics["publish_latency_p95_us"], boots(3)[1])
     assert value
-    assert found["unit"] == "ms"
-    assert found["boots"]["stats"]["p95"][2] == pytest.approx(value.value / 1000, rel=1e-4)
+    assert detail["unit"] == "ms"
+    assert detail["boots"]["stats"]["p95"][2] == pytest.approx(value.value / 1000, rel=1e-4)
 
 
 def test_a_boot_beyond_the_timeout_has_no_value(tmp_path: Path) -> None:
@@ -86,13 +83,6 @@ def test_a_boot_beyond_the_timeout_has_no_value(tmp_path: Path) -> None:
     assert found["boots"]["stats"]["p50"][0] > 0
 
 
-def test_a_case_alone_has_no_other(tmp_path: Path) -> None:
-    """Without a comparison there is nothing beside the candidate; its limits stand in the chart's unit."""
-    found = detail_of(store_run(tmp_path, NAME, boots(1)))["distribution"]
-    assert (found["other"], found["role"], found["other_samples"]) == (None, None, None)
-    assert {"stat": "p95", "value": 25} in found["limits"]
-
-
 def test_a_quantity_without_samples_has_its_boots(tmp_path: Path) -> None:
     """A ratio has a value a boot, and no distribution."""
     found = detail_of(store_run(tmp_path, NAME, boots(2)), "publish failed")
@@ -100,7 +90,8 @@ def test_a_quantity_without_samples_has_its_boots(tmp_path: Path) -> None:
 
 
 def test_details_lead_to_the_runs_files_and_test(tmp_path: Path) -> None:
-    """Each address goes from the trend page to a file that the site publishes, or to the case's result."""
+    """Each address goes from the trend page to a file that the site publishes, or to the case's result.
+    Without a comparison there is nothing beside the candidate; its limits stand in the chart's unit."""
     run = store_run(tmp_path, NAME, boots(1))
     data = data_of(run)
     (detail,) = [one for key, one in data["details"].items() if key.endswith(LATENCY)]
@@ -108,21 +99,21 @@ def test_details_lead_to_the_runs_files_and_test(tmp_path: Path) -> None:
     addresses = [file["href"] for file in detail["files"]]
     assert addresses[0] == f"../tests/index.html#{detail['test']}"
     assert f"../runs/{NAME}/records.jsonl" in addresses
+    found = detail["distribution"]
+    assert (found["other"], found["role"], found["other_samples"]) == (None, None, None)
+    assert {"stat": "p95", "value": 25} in found["limits"]
 
 
 @pytest.mark.parametrize("values", [[5.0] * 9, [0.0] * 3, [-1.0, 4.0, 0.0], [7.0], [1e-9, 1e9, 1.0]])
 def test_a_distribution_counts_every_value_once(values: list[float]) -> None:
-    """Equal values, zeros, negative ones and far outliers: edges ascend, and no value is lost."""
+    """Equal values, zeros, negative ones and far outliers: edges ascend, and no value is lost; of none there
+    is nothing to count."""
     found = distribution(values, values[:2], role="reference", log=True)
     assert found
     assert all(low < high for low, high in zip(found["edges"], found["edges"][1:], strict=False))
     assert (sum(found["candidate"]), sum(found["other"])) == (len(values), len(values[:2]))
     assert found["scale"] == ("log" if min(values) > 0 else "linear")
-
-
-def test_no_value_is_no_distribution() -> None:
-    """Where everything failed there is nothing to count."""
-    assert distribution([], [1.0], role="base", log=True) is None
+    assert distribution([], values, role="reference", log=True) is None
 
 
 def test_what_broke_has_its_details_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
