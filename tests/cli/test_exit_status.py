@@ -39,15 +39,19 @@ def test_a_closed_stream_changes_no_status(files: Lab, stream: str) -> None:
     assert done.returncode == ExitCode.CONFIG
 
 
+def limited(files: Lab, what: int, soft: int, hard: int) -> subprocess.CompletedProcess[str]:
+    """Run a suite that is not there under a limit of the system's."""
+    return subprocess.run(
+        files.command("--suite", "quik"), cwd=ROOT, env=files.env, capture_output=True,
+        text=True, check=False, preexec_fn=lambda: resource.setrlimit(what, (soft, hard)),
+    )  # fmt: skip
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("limit_mib", [80, 300])
 def test_too_little_memory_is_the_rigs_fault(files: Lab, limit_mib: int) -> None:
     """Exit 3 and a sentence, no traceback, however early: NumPy's libraries would exit with 1."""
-    done = subprocess.run(
-        files.command("--suite", "quik"), cwd=ROOT, env=files.env, capture_output=True,
-        text=True, check=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit_mib * MIB, limit_mib * MIB)),
-    )  # fmt: skip
+    done = limited(files, resource.RLIMIT_AS, limit_mib * MIB, limit_mib * MIB)
     assert done.returncode == ExitCode.RIG, done.stderr
     assert "hil: " in done.stderr
     assert "memory" in done.stderr
@@ -57,18 +61,10 @@ def test_too_little_memory_is_the_rigs_fault(files: Lab, limit_mib: int) -> None
 @pytest.mark.slow
 def test_too_few_descriptors_are_the_rigs_fault(files: Lab) -> None:
     """Exit 3 before anything is started; where only the soft limit is low, it is raised, and it begins."""
-
-    def run(soft: int, hard: int) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            files.command("--suite", "quik"), cwd=ROOT, env=files.env, capture_output=True,
-            text=True, check=False,
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard)),
-        )  # fmt: skip
-
-    done = run(64, 64)
+    done = limited(files, resource.RLIMIT_NOFILE, 64, 64)
     assert done.returncode == ExitCode.RIG
     assert re.search(r"\b64 files.*ulimit -n", done.stderr)
-    begun = run(64, 1024)
+    begun = limited(files, resource.RLIMIT_NOFILE, 64, 1024)
     assert begun.returncode == ExitCode.CONFIG  # of the suite that is not there
     assert "'quik'" in begun.stderr
     assert "did you mean 'quick'" in begun.stderr

@@ -264,28 +264,21 @@ def test_of_many_damaged_files_the_first_are_named(tmp_path: Path) -> None:
     assert str(tmp_path) in said[-1]
 
 
-def test_a_run_of_two_racks_counts_once(tmp_path: Path) -> None:
-    """A run is of one rack: the second file is named, and left out."""
-    one = night(0)
-    store(tmp_path, one, replace(one, rack="attic"))
-    history = load(tmp_path)
-    assert [session.rack for session in history.sessions] == ["attic"]
-    (said,) = history.left_out
-    assert said.startswith(f"{path_of(tmp_path, one)}: ")
-    assert "attic" in said
-
-
-def test_no_folder_is_no_history_yet(tmp_path: Path) -> None:
-    """The first run of a rack has none; what else lies in the folder is none either."""
+def test_only_some_racks(tmp_path: Path) -> None:
+    """Racks share a folder; another rack's damaged file is not this one's trouble. Before the first run there
+    is no history; what else lies in the folder is none either. A run is of one rack: the second file is
+    named, and left out."""
     assert load(tmp_path / "nowhere") == NO_HISTORY
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "x.json").write_text("{}")
     (tmp_path / "README.md").write_text("words")
     assert load(tmp_path) == NO_HISTORY
-
-
-def test_only_some_racks(tmp_path: Path) -> None:
-    """Racks share a folder; another rack's damaged file is not this one's trouble."""
+    one = night(1)
+    history = load(store(tmp_path / "twice", one, replace(one, rack="attic")))
+    assert [session.rack for session in history.sessions] == ["attic"]
+    (said,) = history.left_out
+    assert said.startswith(f"{path_of(tmp_path / 'twice', one)}: ")
+    assert "attic" in said
     store(tmp_path, night(0), night(0, rack="attic", channel=11))
     path_of(tmp_path, night(0)).write_text("{")
     history = load(tmp_path, racks={"attic"})

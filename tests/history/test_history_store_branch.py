@@ -178,20 +178,6 @@ def test_what_is_damaged_is_not_pushed(origin: Repository, work: Repository, tmp
 
 
 @pytest.mark.slow
-def test_runs_and_lines_are_one_commit(origin: Repository, work: Repository, tmp_path: Path) -> None:
-    """A night's runs and lines travel together; where another rack was faster, both are kept."""
-    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
-    other = clone(origin, tmp_path / "other")
-    for folder, run, repository in ((theirs, night(0, rack="attic"), other), (ours, night(0), work)):
-        store(folder, run)
-        (folder / "allure.jsonl").write_text(f"{run.rack}\n")
-        push(repository, folder)
-    assert origin.git("rev-list", "--count", BRANCH) == "2"
-    assert origin.git("show", f"{BRANCH}:allure.jsonl").splitlines() == ["attic", "bench-1"]
-    assert fetch(work, ours) == names(origin) == sorted([*name_of(theirs), name_of(ours)[-1], "allure.jsonl"])
-
-
-@pytest.mark.slow
 def test_the_commands(
     origin: Repository,
     work: Repository,
@@ -234,7 +220,8 @@ def test_a_shortened_file_is_kept_short(origin: Repository, work: Repository, tm
 
 
 def test_somebody_was_faster(origin: Repository, work: Repository, tmp_path: Path) -> None:
-    """Two runs fetch the same history; the second to push keeps the first one's line and adds its own."""
+    """Two runs fetch the same history; the second to push keeps the first one's line and run and adds its
+    own; lines and runs of a push travel together."""
     other = clone(origin, tmp_path / "other")
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     for repository, folder in ((work, ours), (other, theirs)):
@@ -242,11 +229,13 @@ def test_somebody_was_faster(origin: Repository, work: Repository, tmp_path: Pat
     append(theirs, "common")
     history.push(other.path, theirs, "common")
     history.fetch(work.path, ours)
-    append(theirs, "theirs")
+    append(store(theirs, night(0, rack="attic")), "theirs")
     history.push(other.path, theirs, "theirs")
-    append(ours, "ours")
+    append(store(ours, night(0)), "ours")
     history.push(work.path, ours, "ours")
     assert stored(origin) == ["common", "theirs", "ours"]
+    assert origin.git("rev-list", "--count", BRANCH) == "3"
+    assert fetch(work, ours) == names(origin) == ["allure.jsonl", *sorted({*name_of(theirs), *name_of(ours)})]
 
 
 def test_a_report_has_one_line(origin: Repository, work: Repository, tmp_path: Path) -> None:

@@ -47,11 +47,15 @@ def test_a_step_of_figures_that_do_not_vary() -> None:
 
 @pytest.mark.parametrize("night", [3, 30, 56])
 def test_a_single_spike_is_no_change(night: int) -> None:
-    """`───┴───` One night of 60 %: Otava makes a level of it (apache/otava#150), here it never is."""
+    """`───┴───` One night of 60 %: Otava makes a level of it (apache/otava#150), here it never is. Nor are
+    two beside a normal night: a step must be seen without its most telling night, before and after."""
     quiet = NOISE / 4
     quiet[night] += math.log(1.6)
     assert find_steps(quiet.tolist()) == []
     assert all(find_steps(quiet[:count].tolist()) == [] for count in range(night + 1, 60))
+    values = NOISE / 4
+    values[-2] += 0.6
+    assert find_steps(values.tolist()) == []
 
 
 def test_otava_makes_a_level_of_a_spike() -> None:
@@ -61,26 +65,19 @@ def test_otava_makes_a_level_of_a_spike() -> None:
     assert any(otava(flat[:count]) for count in range(21, 41))
 
 
-def test_two_spikes_beside_a_normal_night_are_no_change() -> None:
-    """A step must be seen without its most telling night, before and after."""
-    values = NOISE / 4
-    values[-2] += 0.6
-    assert find_steps(values.tolist()) == []
-
-
 def test_the_t_test_is_students() -> None:
-    """ddof=1, as in textbooks; Otava's own, with ddof=0, takes three nights for far surer than they are."""
+    """ddof=1, as in textbooks; Otava's own, with ddof=0, takes three nights for far surer than they are. One
+    night against one says nothing: no freedom, no certainty; without noise two levels are certain."""
     before, after = np.array([10.0, 12.0, 11.0]), np.array([14.0, 15.0])
     expected = ttest_ind(before, after).pvalue
     assert p_value(before, after) == pytest.approx(expected)
     assert TTestSignificanceTester(0.05).compare(before, after).pvalue < 0.6 * expected
-
-
-def test_one_night_against_one_says_nothing() -> None:
-    """No freedom, no certainty; without noise two levels are certain."""
-    assert p_value(np.array([1.0]), np.array([2.0])) == 1.0
-    assert p_value(np.array([1.0, 1.0]), np.array([2.0, 2.0])) == 0.0
-    assert p_value(np.array([1.0, 1.0]), np.array([1.0, 1.0])) == 1.0
+    for one, other, found in (
+        ([1.0], [2.0], 1.0),
+        ([1.0, 1.0], [2.0, 2.0], 0.0),
+        ([1.0, 1.0], [1.0, 1.0], 1.0),
+    ):
+        assert p_value(np.array(one), np.array(other)) == found
 
 
 def test_a_list_and_an_array_give_the_same() -> None:

@@ -223,27 +223,19 @@ def test_what_another_bench_measures_is_charted_too(tmp_path: Path) -> None:
 
 
 def test_one_value_again_and_again_is_drawn(tmp_path: Path) -> None:
-    """Samples without any spread make charts like others."""
+    """Samples without any spread make charts like others. Rows of other metrics of the same columns are drawn
+    too: one of them may be zero. Where everything failed there is no chart; the samples are attached."""
     base = publish_record()
     done = tuple(planned + 7000 for planned in base.columns["planned_us"])
     found = samples(tmp_path, replace(base, columns={**base.columns, "done_us": done}))
     chart = Chart(draw_distribution(found))
     assert [bar.attrib["data-count"] for bar in chart.with_data("count")] == ["100"]
     assert len(Chart(draw_timeline(found)).dots("measured")) == 100
-
-
-def test_a_value_of_zero_needs_no_logarithm(tmp_path: Path) -> None:
-    """Rows of other metrics of the same columns are drawn too; one of them may be zero."""
-    found = samples(tmp_path, publish_record())
     ((boot, rows),) = found.boots
     zero = replace(found, log=True, boots=((boot, (*rows[:-1], replace(rows[-1], value=0.0))),))
     assert min(zero.values) == 0.0
     assert draw_distribution(zero).startswith(b"<")
-
-
-def test_where_everything_failed_there_is_no_chart(tmp_path: Path) -> None:
-    """There is no value to draw; the samples are attached all the same."""
-    run = completed(tmp_path, [publish_record(failed=100)])
+    run = completed(tmp_path / "failed", [publish_record(failed=100)])
     (result,) = results_of(run).values()
     assert not attached(run, result, "svg")
     assert attached(run, result, "csv")

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -71,19 +72,6 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
             assert push_run(gateway.url, read_judged_run(run), timeout_s=TIMEOUT_S) is None
         scraper.await_samples("rack:hil_rack_board_quarantined:sum")  # scraped, and the last rule evaluated
         scraper.await_samples("job_rack_target:hil_comparisons_regressed:count > 0")
-        yield scraper
-
-
-@pytest.fixture(scope="module")
-def several_kinds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
-    """A Prometheus that scraped runs of each kind."""
-    folder = tmp_path_factory.mktemp("kinds")
-    (folder / "data").mkdir()
-    with run_pushgateway(folder) as gateway, run_prometheus(folder, gateway, rules=RULES) as scraper:
-        for kind in sorted(RANKED):
-            gateway.put(f"/metrics/job/hil_nightly/board/{kind}", f'hil_run_info{{kind="{kind}"}} 1\n')
-        for kind in RANKED:
-            scraper.await_samples(f'hil_run_info{{kind="{kind}"}}')
         yield scraper
 
 
@@ -156,9 +144,15 @@ def test_a_kind_that_has_figures_is_chosen(prometheus: Prometheus) -> None:
 
 
 @pytest.mark.slow
-def test_physical_figures_come_first(several_kinds: Prometheus) -> None:
+def test_physical_figures_come_first(tmp_path: Path) -> None:
     """Where several kinds were pushed, physical ones open, then emulated ones."""
-    assert kinds_offered(several_kinds, "overview.json") == list(RANKED)
+    (tmp_path / "data").mkdir()
+    with run_pushgateway(tmp_path) as gateway, run_prometheus(tmp_path, gateway, rules=RULES) as scraper:
+        for kind in sorted(RANKED):
+            gateway.put(f"/metrics/job/hil_nightly/board/{kind}", f'hil_run_info{{kind="{kind}"}} 1\n')
+        for kind in RANKED:
+            scraper.await_samples(f'hil_run_info{{kind="{kind}"}}')
+        assert kinds_offered(scraper, "overview.json") == list(RANKED)
 
 
 @pytest.mark.slow

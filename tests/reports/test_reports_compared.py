@@ -106,7 +106,8 @@ def run(tmp_path: Path) -> RunDirectory:
 
 
 def test_the_terminal_shows_what_blocks_in_one_screen() -> None:
-    """A change with its interval, the verdict last; ten comparisons fit 80 by 24."""
+    """A change with its interval, the verdict last; ten comparisons fit 80 by 24. Where a blocking comparison
+    has no decision the loud word says so, and no tick stands beside it."""
     text = terminal(verdict_of(GREW))
     assert text.splitlines()[-1].startswith("✗ REGRESSED: ")
     assert re.search(r"✗ publish latency p50 .*\+12.3 % \+8.1 … \+16.7 % vs base", text)
@@ -114,6 +115,9 @@ def test_the_terminal_shows_what_blocks_in_one_screen() -> None:
     lines = terminal(verdict_of(*ten)).splitlines()
     assert len(lines) <= 24
     assert max(map(len, lines)) <= 80
+    unsure = replace(verdict_of(comparison(outcome="undecided")), outcome="undecided", exit_code=4)
+    assert terminal(unsure).splitlines()[-1].startswith("? UNDECIDED: ")
+    assert "✓" not in terminal(unsure)
 
 
 def test_many_comparisons_leave_room_on_the_screen() -> None:
@@ -161,13 +165,6 @@ def test_a_case_that_was_measured_is_not_called_left_out(run: RunDirectory) -> N
     assert "Ruled out" not in render_markdown(INFO, measured, [])
 
 
-def test_what_is_undecided_is_not_called_a_pass() -> None:
-    """Where a blocking comparison has no decision the loud word says so, and no tick stands beside it."""
-    unsure = replace(verdict_of(comparison(outcome="undecided")), outcome="undecided", exit_code=4)
-    assert terminal(unsure).splitlines()[-1].startswith("? UNDECIDED: ")
-    assert "✓" not in terminal(unsure)
-
-
 def test_the_summary_shows_the_table_and_what_is_behind_what_did_not_pass() -> None:
     """What blocks is a table; a regression has its sentence and its boards; what passed is folded."""
     text = as_read(render_markdown(INFO, verdict_of(GREW, comparison(blocking=False)), []))
@@ -187,7 +184,8 @@ def test_how_far_a_reference_lies_away_is_no_change_where_it_is_advice() -> None
 
 def test_a_cell_shows_what_is_known() -> None:
     """Few boots leave any change possible; an exact figure has no interval and is in the metric's unit. At
-    an early look the interval may be absurd; the cell has what the pass excluded. Boots left out are told.
+    an early look the interval may be absurd; the cell has what the pass excluded. Boots left out are told. A
+    comparison of the same bytes shows no number that nobody measured.
     """
     unsure = comparison(outcome="undecided", low=-0.98, high=67.4, pass_bound=None)
     exact = comparison(metric="image_bytes", unit="bytes", relative=False, change=2048, low=2048, high=2048)
@@ -199,26 +197,18 @@ def test_a_cell_shows_what_is_known() -> None:
     words = "boot 3: the channel 11 (else 6)"
     told = comparison(effects=(BoardEffect("virtual-1", 6, 6, 0.004, -0.05, 0.06, left_out=words),))
     assert compared.effects(told)[0].endswith(f"6 + 6 boots, left out: {words}")
-
-
-def test_identical_images_have_no_figures() -> None:
-    """A comparison of the same bytes shows no number that nobody measured."""
     nothing: dict[str, object] = dict.fromkeys(("change", "low", "high", "z", "boundary"))
     same = comparison(**nothing, candidate_boots=0, other_boots=0, effects=())
     (row,) = compared_table([same]).rows
-    assert [plain(cell) for cell in row[3:5]] == ["–", "–"]
-    assert plain(row[0]) == "✓ within"
-
-
-def test_the_first_page_names_the_regression(run: RunDirectory) -> None:
-    """The first page has the comparison as a row of what changed."""
-    page = render_landing([shown(read_judged_run(run.path))], past=1, raw=[])
-    assert re.search("<h2>.* virtual-esp32</h2>", page)
-    assert "+12.3\u00a0%" in page
+    assert [plain(cell) for cell in (row[0], *row[3:5])] == ["✓ within", "–", "–"]
 
 
 def test_the_test_report_fails_the_case_and_leaves_the_base_out(run: RunDirectory) -> None:
-    """The case's result fails with the comparison's sentence; samples are the candidate's alone."""
+    """The case's result fails with the comparison's sentence; samples are the candidate's alone. The first
+    page has the comparison as a row of what changed."""
+    page = render_landing([shown(read_judged_run(run.path))], past=1, raw=[])
+    assert re.search("<h2>.* virtual-esp32</h2>", page)
+    assert "+12.3\u00a0%" in page
     story = story_of(read_judged_run(run.path)).stories[0]
     assert outcome_of(story) == ("failed", f"regression: {GREW.sentence}")
     assert [record.role for record in story.records] == ["candidate"]

@@ -90,19 +90,17 @@ def finished(out: Path) -> tuple[RunDirectory, Reporting]:
     return directory, reported(directory, site=True)
 
 
-@pytest.fixture(scope="module", params=sorted(STUDIES))
-def written(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Path, list[Document]]:
-    """Each study set beside a run of it."""
-    study = str(request.param)
-    directory = store(tmp_path_factory.mktemp("written"), study, STUDIES[study]())
-    return directory.path, reproduce(read_run(directory.path), load_study(study))
+UNITS = {"esp32-tcpip": "Mbit/s", "freertos-multicore": "µs", "mqtt-qos": "ms", "rtos-mqtt": "ms"}
 
 
-def test_every_table_and_answer_of_a_virtual_board_says_so(written: tuple[Path, list[Document]]) -> None:
-    """In the terminal, the Markdown, the JSON and the page: titles, captions, answers, warnings."""
-    run, documents = written
+@pytest.mark.parametrize("study", sorted(STUDIES))
+def test_every_table_and_answer_of_a_virtual_board_says_so(tmp_path: Path, study: str) -> None:
+    """In the terminal, the Markdown, the JSON and the page: titles, captions, answers, warnings. A chart has
+    the unit once, in its caption. The terminal shows at most 100 columns, also where it is wider, or where
+    the output is no terminal; figures stay whole. The JSON is strict, and holds every table: bounds that
+    there are none of are null."""
+    directory = store(tmp_path, study, STUDIES[study]())
+    run, documents = directory.path, reproduce(read_run(directory.path), load_study(study))
     (document,) = documents
     assert VIRTUAL.search(document.headline)
     captions = [
@@ -114,7 +112,7 @@ def test_every_table_and_answer_of_a_virtual_board_says_so(written: tuple[Path, 
     assert captions
     for text in (*captions, *said):
         assert VIRTUAL.search(text), text
-    markdown, _data, page = ((run / name).read_text() for name in files_of(document.study))
+    markdown, data, page = ((run / name).read_text() for name in files_of(study))
     assert VIRTUAL.search(re.findall(r"<h1>(.*?)</h1>", page)[0])
     assert f"Board v1 (virtual, {document.target})" in markdown
     assert VIRTUAL_REMARK in html.unescape(page)
@@ -123,6 +121,20 @@ def test_every_table_and_answer_of_a_virtual_board_says_so(written: tuple[Path, 
         assert f"**{caption}**" in markdown
         assert caption.replace("'", "&#x27;") in page
         assert caption.split(",")[0] in shown
+    assert max(map(len, shown.splitlines())) <= WIDTH == 100
+    wide = io.StringIO()
+    print_documents(documents, Console(file=wide, force_terminal=True, width=160, color_system=None))
+    assert max(map(len, wide.getvalue().splitlines())) <= WIDTH
+    for figure in re.findall(r"\| (\d+\.\d\d \[\d+\.\d\d, \d+\.\d\d\])(?= \|)", markdown):
+        assert figure in shown
+    content = json.loads(data, parse_constant=lambda word: pytest.fail(word))
+    (board,) = content["boards"]
+    assert set(board["tables"]) == {table.id for part in document.sections for table in part.tables}
+    assert board["kind"] == "virtual"
+    assert [(found.study, found.kinds) for found in stored_studies(run)] == [(content["study"], ("virtual",))]
+    drawn = re.findall(r"<figcaption>(.*?)</figcaption>", page)
+    assert all(caption.count(UNITS[study]) == 1 for caption in drawn)
+    assert bool(drawn) == (study in UNITS)
 
 
 def test_a_physical_board_is_not_called_virtual(tmp_path: Path) -> None:
@@ -132,32 +144,6 @@ def test_a_physical_board_is_not_called_virtual(tmp_path: Path) -> None:
     shown = printed(reproduce(read_run(directory.path), load_study("esp32-tcpip")))
     assert "board v1 (physical)" in shown
     assert not VIRTUAL.search(shown)
-
-
-def test_the_terminal_shows_at_most_100_columns(written: tuple[Path, list[Document]]) -> None:
-    """Also where it is wider, or where the output is no terminal; figures stay whole."""
-    run, documents = written
-    shown = printed(documents)
-    assert max(map(len, shown.splitlines())) <= WIDTH == 100
-    wide = io.StringIO()
-    print_documents(documents, Console(file=wide, force_terminal=True, width=160, color_system=None))
-    assert max(map(len, wide.getvalue().splitlines())) <= WIDTH
-    for figure in re.findall(
-        r"\| (\d+\.\d\d \[\d+\.\d\d, \d+\.\d\d\])(?= \|)", (run / files_of(documents[0].study)[0]).read_text()
-    ):
-        assert figure in shown
-
-
-def test_the_json_holds_every_table_in_numbers(written: tuple[Path, list[Document]]) -> None:
-    """Strict JSON: bounds that there are none of are null; published values are as published."""
-    run, documents = written
-    content = json.loads(
-        (run / files_of(documents[0].study)[1]).read_text(), parse_constant=lambda word: pytest.fail(word)
-    )
-    (board,) = content["boards"]
-    assert set(board["tables"]) == {table.id for part in documents[0].sections for table in part.tables}
-    assert board["kind"] == "virtual"
-    assert [(found.study, found.kinds) for found in stored_studies(run)] == [(content["study"], ("virtual",))]
 
 
 @pytest.mark.slow
@@ -225,19 +211,6 @@ def lab(tmp_path: Path) -> Lab:
     return make_lab(tmp_path, 2)
 
 
-@pytest.fixture
-def executed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The command line that the process would go on as; it goes no further."""
-    found: list[str] = []
-
-    def stop(_path: str, argv: Sequence[str], _environment: object) -> NoReturn:
-        found.extend(argv)
-        raise SystemExit(0)
-
-    monkeypatch.setattr(os, "execve", stop)
-    return found
-
-
 @pytest.mark.parametrize(
     ("more", "present", "boards"),
     [
@@ -247,9 +220,16 @@ def executed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     ],
 )
 def test_it_goes_on_as_a_run_of_the_studys_suite(
-    lab: Lab, executed: list[str], more: list[str], present: list[str], boards: list[str]
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, more: list[str], present: list[str], boards: list[str]
 ) -> None:
     """Captures are kept; quick takes the rack's first board once, full every board ten times."""
+    executed: list[str] = []
+
+    def stop(_path: str, argv: Sequence[str], _environment: object) -> NoReturn:
+        executed.extend(argv)
+        raise SystemExit(0)
+
+    monkeypatch.setattr(os, "execve", stop)
     with pytest.raises(SystemExit):
         run_command(["reproduce", "esp32-tcpip", "--rack", str(lab.rack), *more])
     assert {*present, "--hil-keep-captures", f"--rack={lab.rack}"} <= set(executed)
@@ -306,15 +286,13 @@ def test_a_stored_run_is_shown_beside_its_own_copy(tmp_path: Path, monkeypatch: 
         assert found.pop() == expected
 
 
-def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
-    """The sentence names the folder; nothing is written into it."""
-    with pytest.raises(ConfigError, match=f"{tmp_path}: not a run directory"):
-        rebuild.show_study(tmp_path, "esp32-tcpip", PUBLISHED, report=False)
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_run_of_another_bench_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
-    """No case of it compares with the study; what another study left there stays."""
+    """No case of it compares with the study; what another study left there stays. So is a folder that is no
+    run, by its name."""
+    (tmp_path / "none").mkdir()
+    with pytest.raises(ConfigError, match=f"{tmp_path / 'none'}: not a run directory"):
+        rebuild.show_study(tmp_path / "none", "esp32-tcpip", PUBLISHED, report=False)
+    assert not list((tmp_path / "none").iterdir())
     directory = store(tmp_path, "esp32-tcpip", tcpip_records()[:1])
     reproduce(read_run(directory.path), load_study("esp32-tcpip"))
     before = {path: path.read_bytes() for path in directory.path.iterdir() if path.is_file()}
@@ -363,18 +341,6 @@ def test_what_it_was_measured_on_is_said_everywhere(tmp_path: Path) -> None:
     said = re.sub(r"\s+", " ", printed([own]))
     for text in (said, *((directory.path / name).read_text() for name in files_of("esp32-tcpip"))):
         assert own.measured_on in text
-
-
-def test_a_chart_has_the_unit_once(written: tuple[Path, list[Document]]) -> None:
-    """The caption has it already."""
-    run, documents = written
-    page = (run / page_of(documents[0].study)).read_text()
-    captions = re.findall(r"<figcaption>(.*?)</figcaption>", page)
-    unit = {"esp32-tcpip": "Mbit/s", "freertos-multicore": "µs", "mqtt-qos": "ms", "rtos-mqtt": "ms"}.get(
-        documents[0].study, ""
-    )
-    assert all(caption.count(unit) == 1 for caption in captions)
-    assert bool(captions) == bool(unit)
 
 
 def test_a_stored_runs_study_is_read_as_strictly(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

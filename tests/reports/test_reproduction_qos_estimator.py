@@ -70,32 +70,21 @@ def test_what_is_in_the_mean(logs: list[tuple[list[Noted], list[Noted]]], wanted
     assert pooled(logs) == wanted
 
 
-def test_a_duplicate_counts_with_its_first_echo() -> None:
-    """A later one changes nothing, nor does a message that was logged as sent twice."""
+def test_echoes_are_found_by_their_number() -> None:
+    """In whatever order they come. A later duplicate changes nothing, nor does a message that was logged as
+    sent twice. Numbers turn over at six digits: message 1,000,000 has the id 000000 and is left out with it.
+    Times are cut to whole ms: 0.2 ms over the turn of one are 1 ms; 0.9 ms within one are 0, which does not
+    count."""
+    sent, received = logged(5, 3000, 10, 20)
+    assert pooled([(sent, sorted(received, key=lambda one: one.time_us))]).true_ms == pytest.approx(1010)
     sent, received = logged(5, 10, 20)
     again = [Noted(1, received[1].time_us + 90_000_000), Noted(2, received[2].time_us + 5000)]
     assert pooled([([*sent, Noted(1, sent[1].time_us + 7000)], [*received, *again])]).true_ms == 15
-
-
-def test_order_does_not_matter() -> None:
-    """Echoes are found by their number, in whatever order they come."""
-    sent, received = logged(5, 3000, 10, 20)
-    found = pooled([(sent, sorted(received, key=lambda one: one.time_us))])
-    assert found.true_ms == pytest.approx(1010)
-
-
-def test_times_are_cut_to_whole_ms_before_the_difference() -> None:
-    """0.2 ms over the turn of a millisecond are 1 ms; 0.9 ms within one are 0, which does not count."""
+    sent = [Noted(number, 1000 * number) for number in (999_999, 1_000_000, 1_000_001)]
+    assert pooled([(sent, [Noted(one.number % 1_000_000, one.time_us + 4000) for one in sent])]).n == 2
     sent = [Noted(1, 1900), Noted(2, 5000), Noted(3, 9000)]
     received = [Noted(1, 2100), Noted(2, 5900), Noted(3, 12_999)]
     assert pooled([(sent, received)]) == TheirMean(2, 2, 2, 0, 0)
-
-
-def test_numbers_turn_over_at_six_digits() -> None:
-    """Message 1,000,000 has the id 000000 and is left out with it."""
-    sent = [Noted(number, 1000 * number) for number in (999_999, 1_000_000, 1_000_001)]
-    received = [Noted(one.number % 1_000_000, one.time_us + 4000) for one in sent]
-    assert pooled([(sent, received)]).n == 2
 
 
 @given(st.lists(st.integers(1, 59_999), min_size=1, max_size=30))

@@ -37,16 +37,13 @@ def boots(call_us: Sequence[Sequence[int]], **changes: Any) -> list[RunRecord]:
 
 
 def test_their_way_is_the_difference_of_two_whole_ms() -> None:
-    """The publisher begins at 20 n ms + 100 µs and needs 50 µs before the call: 849 µs end at 0.999 ms."""
+    """The publisher begins at 20 n ms + 100 µs and needs 50 µs before the call: 849 µs end at 0.999 ms. It is
+    of one run and of what succeeded: neither a second boot nor a call that was refused counts."""
     found = messages_of([delivery_record([849, 850, 2850, 5000])])
     assert [one.begun_us for one in found] == [100, 20_100, 40_100, 60_100]
     assert [one.whole_us for one in found] == [899, 900, 2900, 5050]
     assert [one.whole_ms for one in found] == [0, 1, 3, 5]
     assert their_mean_ms(found) == pytest.approx((0 + 1 + 3 + 5) / 4)
-
-
-def test_their_way_is_of_one_run_and_of_what_succeeded() -> None:
-    """Neither a second boot nor a call that was refused counts; without any there is no value."""
     records = [*boots([[850, 2850, 90_000]], outcomes={2: 2}), delivery_record([40_000], boot_index=1)]
     assert their_mean_ms(messages_of(records)) == pytest.approx((1 + 3) / 2)
     assert their_mean_ms([]) is None
@@ -192,15 +189,12 @@ def test_losses_stand_under_their_owner() -> None:
     assert "50/s, cut: 1.50 s" in " ".join(table(shown, "losses").notes)
 
 
-def test_gaps_are_bounded_as_counts_are() -> None:
-    """None seen: up to 3.0 are possible; nine seen: 4.70 to 15.7 (Poisson at 5 % a side)."""
+def test_gaps_are_of_cases_that_publish_more_often_than_that() -> None:
+    """At 1 Hz each interval is a gap of 1 s, and says nothing. They are bounded as counts are: of none seen
+    up to 3.0 are possible, of nine 4.70 to 15.7 (Poisson at 5 % a side)."""
     assert poisson_interval(0, 0.05).high == pytest.approx(2.9957, rel=1e-4)
     bounds = poisson_interval(9, 0.05)
     assert (bounds.low, bounds.high) == (pytest.approx(4.695, rel=1e-3), pytest.approx(15.705, rel=1e-3))
-
-
-def test_gaps_are_of_cases_that_publish_more_often_than_that() -> None:
-    """At 1 Hz each interval is a gap of 1 s, and says nothing."""
     hotspot = {"gaps_over_1s_count": 2, "gap_longest_us": 2_300_000}
     records = [
         delivery_record([50] * 601, interval_us=100_000, air="hotspot", peer=hotspot),

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,7 +29,7 @@ def screen(verdict: Verdict, info: dict[str, object] | None = None, **said: obje
     return terminal(verdict, run_info(**(info or {})), **said).splitlines()
 
 
-def judged(entries: list[Entry]) -> Verdict:
+def judged(entries: Sequence[Entry]) -> Verdict:
     return judge(entries, {"publish": publish_thresholds()})
 
 
@@ -61,7 +62,8 @@ def test_eight_boards_with_long_names_and_forty_warnings_fit() -> None:
 
 
 def test_a_figure_names_its_board_and_what_tells_its_case() -> None:
-    """Parameters that all cases of the bench share are not repeated, the board's name is never pushed out."""
+    """Parameters that all cases of the bench share are not repeated, the board's name is never pushed out; a
+    case without room is its value, for half of its parameter's name tells nothing."""
     both = {"qos": 2, "payload_bytes": 1024, "interval_us": 40_000}
     entries: list[Entry] = [
         publish_record(board="v1", overrides=both, latency_ms=60),
@@ -71,15 +73,11 @@ def test_a_figure_names_its_board_and_what_tells_its_case() -> None:
     assert len(figures) == 2
     assert all("qos" not in line and "payload" not in line for line in figures)
     assert any(" transport=tls v2 " in line for line in figures)
-
-
-def test_a_case_without_room_is_its_value() -> None:
-    """The value tells: half of its parameter's name does not."""
-    entries: list[Entry] = [
-        publish_record(board="bench-esp32-s3", latency_ms=60),
-        publish_record(board="bench-esp32-s3", overrides={"transport": "mtls"}, latency_ms=60),
+    crowded = [
+        publish_record(board="bench-esp32-s3", overrides=own, latency_ms=60)
+        for own in ({}, {"transport": "mtls"})
     ]
-    figures = [line for line in screen(judged(entries)) if line.startswith("✗ publish latency p95")]
+    figures = [line for line in screen(judged(crowded)) if line.startswith("✗ publish latency p95")]
     assert any(" mtls " in line for line in figures)
     assert any(" defaul… " in line for line in figures)
 
@@ -119,7 +117,8 @@ def test_what_the_exit_status_says_stands_above_the_verdict() -> None:
 
 
 def test_what_a_board_cannot_measure_is_counted() -> None:
-    """Cases that a board's chip or kind rules out are one line of the screen."""
+    """Cases that a board's chip or kind rules out are one line of the screen; those that an equal image
+    spares are none: they could be measured."""
     why = "cost is for emulated boards"
     ruled_out = [
         NotRun(RUN_ID, f"v{n}", "cost/part=queue", f"{why}, not v{n}", "ruled-out") for n in range(4)
@@ -128,9 +127,5 @@ def test_what_a_board_cannot_measure_is_counted() -> None:
     (line,) = (line for line in screen(verdict) if "left out" in line)
     assert line.startswith("– left out: 4 cases")
     assert sum(why in line for line in screen(verdict, verbose=True)) == 4
-
-
-def test_what_an_equal_image_spares_is_no_fault_of_the_board() -> None:
-    """The verdict says that both images are the same; its cases could be measured."""
     spared = [NotRun(RUN_ID, "v1", "publish", "the image is the base's, byte for byte", "identical")]
-    assert not any("left out" in line for line in screen(replace(judged([publish_record()]), not_run=spared)))
+    assert not any("left out" in line for line in screen(replace(verdict, not_run=spared)))

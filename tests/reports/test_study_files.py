@@ -126,19 +126,15 @@ def test_what_the_studys_code_needs_is_asked_for(
         load_study(study, tmp_path)
 
 
-def test_a_missing_table_is_named() -> None:
-    """The study's code asks for a table by its id."""
-    with pytest.raises(ConfigError, match="'mqtt-http-rtt' has no table 'phase'"):
-        load_study("mqtt-http-rtt").table("phase")
-
-
 def test_samples_are_told_apart_by_columns_that_there_are() -> None:
     """What a study may name is among the columns that the requester's side leaves."""
     assert set(SAMPLE_COLUMNS["http_gateway"]) <= set(COLUMNS)
 
 
-def test_an_unknown_study_is_told_with_the_nearest_name() -> None:
-    """The sentence lists what there is."""
+def test_an_unknown_study_or_table_is_named() -> None:
+    """A study with the nearest name and what there is."""
+    with pytest.raises(ConfigError, match="'mqtt-http-rtt' has no table 'phase'"):
+        load_study("mqtt-http-rtt").table("phase")
     with pytest.raises(ConfigError, match=r"no study 'esp32-tcp'; did you mean 'esp32-tcpip'\? Studies: "):
         load_study("esp32-tcp")
 
@@ -189,16 +185,13 @@ def test_what_is_published_is_written_down_as_it_was() -> None:
     assert succeeded == [(559, 600), (580, 580), (580, 580), (580, 580)]
 
 
-def test_the_corrected_rates_follow_from_the_published_numbers() -> None:
-    """Each number over the 300 s of its run, and none of them is one a second."""
+def test_what_is_corrected_follows_from_what_is_published() -> None:
+    """5000 B in segments of 160 and 1360 B with 40 B each; the published formula gives what was published.
+    Each number over the 300 s of its run, and none of them is one a second."""
     for row in load_study("rtos-mqtt").table("publishes").rows:
         assert row.published is not None
         assert row.formula == f"{row.published / 300:.2f} a second"
         assert row.published / 300 > 1.9
-
-
-def test_the_corrected_headers_follow_from_their_formula() -> None:
-    """5000 B in segments of 160 and 1360 B with 40 B each; the published formula gives what was published."""
     small, large = load_study("esp32-tcpip").table("overhead").rows
     for row, package in ((small, 200), (large, 1400)):
         assert row.published == math.ceil(5000 / package) * 40 - 40

@@ -150,29 +150,17 @@ def test_a_metric_that_does_not_name_its_bench_is_shown_with_it() -> None:
     assert "| hartstone/n=1 | score_p95_us |" in text
 
 
-def test_what_was_not_run_says_why() -> None:
-    """Cases left out for the same reason are one line."""
-    left_out = [NotRun(RUN_ID, f"virtual-{n}", "publish/x", "too large") for n in (3, 4)]
-    text = " ".join(terminal([publish_record(), *left_out]))
-    assert re.search(r"not run: 2 .*-3, \S+-4: too large", text)
-
-
 def test_a_limit_shows_the_worst_of_its_boards() -> None:
-    """A large rack still fits the width."""
+    """A large rack still fits the width, and each board of a long name keeps all letters: it is folded."""
     slow = publish_record(board="board-5", latency_ms=60)
     entries = [*(publish_record(board=f"board-{n}") for n in range(1, 5)), slow]
     lines = terminal(entries, verbose=True)
     assert any(re.match(r"✗ .* p95 +board-5 \(virtual\) +≤ 25 ms ", line) for line in lines)
-    assert max(len(line) for line in lines) <= 80
-
-
-def test_long_board_names_are_folded_not_cut() -> None:
-    """Every board of a rack with long names keeps all letters of its name."""
     names = [f"bench-esp32s3-in-the-cellar-of-house-{n}" for n in range(1, 5)]
-    lines = terminal([publish_record(board=name) for name in names], verbose=True)
-    assert max(len(line) for line in lines) <= 80
-    assert "…" not in "".join(lines)
-    assert all(name in "".join(lines) for name in names)
+    folded = terminal([publish_record(board=name) for name in names], verbose=True)
+    assert max(len(line) for line in (*lines, *folded)) <= 80
+    assert "…" not in "".join(folded)
+    assert all(name in "".join(folded) for name in names)
 
 
 def test_every_virtual_figure_is_labelled() -> None:
@@ -216,7 +204,11 @@ def test_what_is_beyond_a_limit_has_its_own_sign() -> None:
 
 
 def test_what_is_ruled_out_is_not_missing() -> None:
-    """A case that a board's own limits rule out stands under a heading of its own."""
+    """A case that a board's own limits rule out stands under a heading of its own. Cases left out for the
+    same reason are one line."""
+    same = [NotRun(RUN_ID, f"virtual-{n}", "publish/x", "too large") for n in (3, 4)]
+    said = " ".join(terminal([publish_record(), *same]))
+    assert re.search(r"not run: 2 .*-3, \S+-4: too large", said)
     left_out = [
         NotRun(RUN_ID, "virtual-2", "publish/x", "lost"),
         NotRun(RUN_ID, "virtual-2", "publish/y", "too large", "ruled-out"),
@@ -240,7 +232,8 @@ def test_of_many_boards_a_broken_one_is_shown_before_a_merely_worse_one() -> Non
 
 
 def test_the_summary_can_be_written_again_from_disk(tmp_path: Path) -> None:
-    """write_run() gives the bytes that the run gave, from its records and verdict alone."""
+    """write_run() gives the bytes that the run gave, from its records and verdict alone. The command that
+    judges again can be pasted, on the screen and in the summary: a folder with a blank is quoted."""
     directory = RunDirectory.create(tmp_path, INFO)
     entries = everything_wrong()
     for entry in entries:
@@ -250,6 +243,8 @@ def test_the_summary_can_be_written_again_from_disk(tmp_path: Path) -> None:
     expected = render_markdown(INFO, run.verdict, run.records, run_path=str(directory.path))
     write_run(run)
     assert directory.summary_path.read_text() == expected
+    assert "hil gate 'my out/r 1'" in screen(run.verdict, run_path="my out/r 1")
+    assert "`hil gate 'my out/r 1'`" in render_markdown(INFO, run.verdict, [], run_path="my out/r 1")
 
 
 HOSTILE = "\x1b[2J<img src=x> @everyone [here](https://evil.example) #1\n::add-mask::v1\n# PASS"
@@ -279,10 +274,3 @@ def test_foreign_words_are_only_words_in_the_summary() -> None:
         assert forbidden not in "".join(seen.plain), forbidden
     for forbidden in ("\x1b", "\n::", "\n# PASS"):
         assert forbidden not in page, forbidden
-
-
-def test_the_command_that_judges_again_can_be_pasted() -> None:
-    """A folder with a blank is quoted, on the screen and in the summary."""
-    verdict = judge([publish_record()], {"publish": publish_thresholds()})
-    assert "hil gate 'my out/r 1'" in screen(verdict, run_path="my out/r 1")
-    assert "`hil gate 'my out/r 1'`" in render_markdown(INFO, verdict, [], run_path="my out/r 1")

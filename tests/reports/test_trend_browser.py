@@ -156,16 +156,6 @@ def test_filters_show_what_they_name(trend: Visit, data: dict[str, Any]) -> None
     trend.show("No chart matches.")
 
 
-def test_only_the_first_few_groups_are_open(trend: Visit) -> None:
-    """Whoever scrolls meets three groups of charts, not all, and opens more with a click."""
-    heads = trend.page.locator(".group > h3 > button")
-    heads.first.wait_for()
-    assert trend.page.locator(".group > h3 > button[aria-expanded=true]").count() <= 3 < heads.count()
-    before = len(tiles(trend))
-    heads.last.click()
-    assert len(tiles(trend)) > before
-
-
 def test_the_first_page_opens_the_event(tab: Visit, report: Path, data: dict[str, Any]) -> None:
     """Its headline leads to the row of that event on the trend page, open, with only its charts. Neither page
     asks another host.
@@ -184,7 +174,8 @@ def test_the_first_page_opens_the_event(tab: Visit, report: Path, data: dict[str
 
 
 def test_the_page_says_once_that_its_figures_are_virtual_and_simulated(trend: Visit) -> None:
-    """Its top does, and each chart's text for who does not see it."""
+    """Its top does, and each chart's text for who does not see it. Whoever scrolls meets three groups of
+    charts, not all, and opens more with a click."""
     trend.page.locator("canvas").first.wait_for()
     charts = trend.page.locator(".trend-chart")
     titles = [charts.nth(at).get_attribute("aria-label") or "" for at in range(charts.count())]
@@ -193,6 +184,11 @@ def test_the_page_says_once_that_its_figures_are_virtual_and_simulated(trend: Vi
     top = trend.page.locator("header").first.inner_text()
     assert "virtual" in top
     assert "simulated noise" in top
+    heads = trend.page.locator(".group > h3 > button")
+    assert trend.page.locator(".group > h3 > button[aria-expanded=true]").count() <= 3 < heads.count()
+    before = len(tiles(trend))
+    heads.last.click()
+    assert len(tiles(trend)) > before
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)

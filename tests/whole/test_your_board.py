@@ -53,7 +53,8 @@ shutil.copytree(built, words[words.index("-B") + 1], dirs_exist_ok=True)
 def project(tmp_path: Path, virtual_firmware: Path) -> Path:
     """A product with a probe of its console, committed; its suites are short; idf.py is on PATH."""
     folder = tmp_path / "pump"
-    write_suites_of(folder / "hil" / "thresholds")
+    (folder / "hil").mkdir(parents=True)
+    write_suites(folder / "hil" / "thresholds", {"publish": PUBLISH})
     files = {
         "CMakeLists.txt": CMAKE,
         "hil.toml": HIL_TOML,
@@ -74,11 +75,6 @@ def project(tmp_path: Path, virtual_firmware: Path) -> Path:
     git(folder, "init", "--quiet", "--initial-branch", "main")
     commit_all(folder)
     return folder
-
-
-def write_suites_of(folder: Path) -> None:
-    folder.parent.mkdir(parents=True)
-    write_suites(folder, {"publish": PUBLISH})
 
 
 @pytest.fixture
