@@ -274,16 +274,16 @@ def test_plan_tells_images_and_each_reason_once(files: Lab) -> None:
     assert lines[0] == "b1 (virtual-esp32): 2 boots, 2 cases"
     assert [line for line in lines if "image" in line] == ["  image virtual-esp32+tick100:"]
     assert "tick_hz=100" in lines[3]
-    assert [
-        re.fullmatch(r"  not run: memory=psram .* \(2 cases\)", line) is not None for line in lines[4:]
-    ] == [True]
+    assert [re.fullmatch(r"  .*memory=psram .* \(2 cases\)", line) is not None for line in lines[4:]] == [
+        True
+    ]
 
 
 def test_rack_status(files: Lab) -> None:
     """It lists every board and whether it is free."""
     arguments = ("--rack", str(files.rack), "--out", str(files.out))
     head, _columns, *boards = here(files, "rack", "status", *arguments).stdout.splitlines()
-    assert head.startswith("rack lab (virtual): 2 boards, 2 free")
+    assert re.match("rack lab .*: 2 boards, 2 free", head)
     assert [line.split() for line in boards] == [[board, "esp32", "ok", "free"] for board in ("b1", "b2")]
 
 

@@ -56,7 +56,7 @@ def test_a_board_that_is_kept_out_says_by_whom(tmp_path: Path) -> None:
     put(folder_of(load_rack(file), tmp_path), Quarantine("v2", "2026-11-24T06:41:09Z", "anna", why))
     lines = screen([section_of(file, tmp_path, {})], 80, 5)
     assert [line.split()[0] for line in lines[1:3]] == ["board", "v2"]
-    assert re.match(r" +quarantined by anna, .* 11-24 06:41: its port", lines[3])
+    assert re.match(r" +quarantined .* anna, .* 11-24 06:41: its port", lines[3])
     assert len(lines[3]) == 80
 
 
@@ -87,4 +87,4 @@ def test_racks_here_and_at_coordinators_are_on_one_screen(farm: Farm, tmp_path: 
     assert any(line.split()[:4] == ["b2", "virtual-esp32", "no", "exporter"] for line in lines), lines
     assert "coordinator 127.0.0.1:9 does not" in done.stdout
     assert "labgrid-coordinator" in done.stdout
-    assert "rack lab (virtual): 1 board, 1 free" in done.stdout
+    assert re.search("^rack lab .*: 1 board, 1 free", done.stdout, re.MULTILINE)

@@ -175,7 +175,7 @@ def test_the_command_says_by_its_status_whether_a_rack_is_qualified(
     paths = store(tmp_path / "h", [*nights(20), *older])
     assert run_command(command) == 0
     said = capsys.readouterr().out
-    assert "Not counted: 10 judgements of physical boards, simulated noise typical" in said
+    assert re.search("Not counted: 10 .* noise typical", said)
     assert re.search(rf"Not counted: 1 run .* {DAYS} days", said)
     paths[0].write_text("{}\n")
     assert run_command(command) == 4
