@@ -9,10 +9,11 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from hil import thresholds
-from hil.model import RunRecord, Scalar
-from hil.store import RunDirectory, RunInfo
+from hil.model import Kind, RunRecord, Scalar
+from hil.store import RunDirectory, RunInfo, time_in
 from hil.store.codec import build
 from hil.thresholds.types import Thresholds
 
@@ -55,6 +56,41 @@ def publish_thresholds() -> Thresholds:
     return thresholds.load("publish", THRESHOLDS_ROOT)
 
 
+def bench_record(
+    bench: str,
+    parameters: Mapping[str, Scalar],
+    columns: Mapping[str, Sequence[int]],
+    environment: Mapping[str, Mapping[str, Scalar]],
+    *,
+    run_id: str = RUN_ID,
+    kind: Kind = "virtual",
+    **more: Any,
+) -> RunRecord:
+    """Return the record of one case on one boot; ``more`` are fields that are not the usual."""
+    usual = {
+        "rack": "virtual",
+        "board": "v1",
+        "target": "esp32" if kind == "physical" else f"{kind}-esp32",
+        "role": "candidate",
+        "boot_index": 0,
+        "firmware_sha256": "ab" * 32,
+        "ruler_hash": "cd" * 32,
+        "protocol_version": 1,
+        "clock": "esp_timer",
+        "started_utc": time_in(run_id),
+        "warmup_rows": 0,
+    }
+    return RunRecord(
+        run_id=run_id,
+        kind=kind,
+        bench=bench,
+        parameters=parameters,
+        columns={name: tuple(column) for name, column in columns.items()},
+        environment=environment,
+        **{**usual, **more},
+    )
+
+
 def publish_record(
     *,
     board: str = "virtual-1",
@@ -70,42 +106,27 @@ def publish_record(
     case = publish_thresholds().case(overrides or {})
     warmup = int(str(case.parameters["warmup"]))
     measured = int(str(case.parameters["count"])) if rows is None else rows
-    return RunRecord(
-        run_id=RUN_ID,
-        rack="virtual",
-        board=board,
-        target="virtual-esp32",
-        kind="virtual",
-        role="candidate",
-        boot_index=boot_index,
-        bench="publish",
-        parameters=case.parameters,
-        firmware_sha256="ab" * 32,
-        ruler_hash="cd" * 32,
-        protocol_version=1,
-        clock="esp_timer",
-        started_utc="2026-11-20T22:12:57Z",
-        warmup_rows=warmup,
-        columns=dict(_columns(warmup, measured, latency_ms, failed, f"{seed}/{board}/{boot_index}")),
-        environment={
-            "device": {"sched": "fifo", "heap_free_bytes": 180000},
-            "access_point": {"profile": "lab"},
-            **(environment or {}),
-        },
-    )
+    environment = {
+        "device": {"sched": "fifo", "heap_free_bytes": 180000},
+        "access_point": {"profile": "lab"},
+        **(environment or {}),
+    }
+    columns = _columns(warmup, measured, latency_ms, failed, f"{seed}/{board}/{boot_index}")
+    own: dict[str, Any] = {"board": board, "boot_index": boot_index, "warmup_rows": warmup}
+    return bench_record("publish", case.parameters, columns, environment, **own)
 
 
-def void_record(count: int, void: int, *, late_us: int = 5300, failed: int = 0, seed: int = 1) -> RunRecord:
+def void_record(count: int, void: int, *, failed: int = 0) -> RunRecord:
     """Return a record whose first measured rows are void: nothing came of them while the host was late.
 
     ``failed`` rows after them timed out.
     """
-    record = publish_record(overrides={"count": count}, failed=void + failed, seed=seed)
+    record = publish_record(overrides={"count": count}, failed=void + failed)
     first = record.warmup_rows
     outcomes = tuple(
         2 if first <= n < first + void else outcome for n, outcome in enumerate(record.columns["outcome"])
     )
-    late = tuple(late_us - n + first if outcome == 2 else 90 for n, outcome in enumerate(outcomes))
+    late = tuple(5300 - n + first if outcome == 2 else 90 for n, outcome in enumerate(outcomes))
     return replace(record, columns={**record.columns, "outcome": outcomes, "host_late_us": late})
 
 
@@ -148,11 +169,7 @@ def quick_run(
 ) -> list[RunRecord]:
     """Return what a healthy quick run leaves: every case on every board, one boot."""
     return [
-        replace(
-            publish_record(
-                board=board, overrides=case.parameters, latency_ms=_usual_latency_ms(case.parameters)
-            )
-        )
+        publish_record(board=board, overrides=case.parameters, latency_ms=_usual_latency_ms(case.parameters))
         for board in boards
         for case in publish_thresholds().cases("quick")
     ]

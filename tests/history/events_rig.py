@@ -12,7 +12,7 @@ import numpy as np
 
 from hil.metrics.sessions import BootSession, History, SeriesHistory, SessionBoard
 from hil.model import Scalar, format_series_id
-from tests.history.nights_rig import FIRST, REFERENCE, Air
+from tests.history.nights_rig import FIRST, REFERENCE, Air, Row, series_of
 
 PUBLISH = ("publish/qos=0", "publish/qos=1")
 METRICS = ("publish_latency_p50_us", "publish_latency_p95_us", "publish_latency_p99_us")
@@ -72,9 +72,8 @@ def planted(
                     draw = _Draw(rack, board, metric, boots, rng, air, offsets, index)
                     series_id = format_series_id(rack.name, board, case_id, metric, rack.product)
                     for role in ("candidate", "reference"):
-                        found = draw.series(series_id, role)
-                        if len(found):
-                            entries[series_id, role] = found
+                        if rows := draw.rows(role):
+                            entries[series_id, role] = series_of(series_id, role, rows)
     return History(tuple(_session(night, rack) for night, rack in sessions), dict(sorted(entries.items())))
 
 
@@ -111,25 +110,16 @@ class _Draw:
     offsets: np.ndarray
     index: np.ndarray
 
-    def series(self, series_id: str, role: str) -> SeriesHistory:
+    def rows(self, role: str) -> list[Row]:
         here = [n for n in range(len(self.offsets)) if self._measured(n, role)]
-        logs = [np.log(10_000) + self.offsets[n] + self._level(n, role) for n in here]
-        count = len(here) * self.boots
-        noise = self.air.boots(self.rng, count)
-        images = [
-            f"image-{commit_of(n, self.rack.product)}" if role == "candidate" else REFERENCE for n in here
-        ]
-        return SeriesHistory(
-            series_id,
-            role,
-            session=np.repeat(self.index[here], self.boots),
-            boot=np.tile(np.arange(self.boots), len(here)),
-            value=np.exp(np.repeat(logs, self.boots) + noise),
-            samples=np.full(count, 200),
-            hits=np.zeros(count, dtype=int),
-            ruler=np.array(["ruler"] * count, dtype=object),
-            firmware=np.repeat(np.array(images, dtype=object), self.boots),
-        )
+        noise = self.air.boots(self.rng, len(here) * self.boots)
+        found: list[Row] = []
+        for n in here:
+            level = np.log(10_000) + self.offsets[n] + self._level(n, role)
+            image = f"image-{commit_of(n, self.rack.product)}" if role == "candidate" else REFERENCE
+            for boot in range(self.boots):
+                found.append((self.index[n], boot, np.exp(level + noise[len(found)]), image, "ruler"))
+        return found
 
     def _measured(self, night: int, role: str) -> bool:
         return self.rack.present(night, self.board) and (role == "candidate" or self.rack.references(night))

@@ -12,8 +12,9 @@ from typing import Any
 import msgspec
 
 from hil.history.health.types import unix_s
-from hil.history.summary import SCHEMA_VERSION, BoardInRun, Health, Summary
+from hil.history.summary import BoardInRun, Health, Summary
 from hil.model import Quarantine
+from tests.history.history_files import summary_of
 
 FIRST_S = unix_s("2026-11-01T00:00:00Z") or 0.0
 HOUR_S = 3600.0
@@ -58,18 +59,8 @@ def run_at(
 
 def run_of(run_id: str, started_utc: str, rack: str, health: Health, trigger: str = "local") -> Summary:
     """Return a run of which the health is known."""
-    return Summary(
-        schema=SCHEMA_VERSION,
-        run_id=run_id,
-        started_utc=started_utc,
-        rack=rack,
-        suite="quick",
-        trigger=trigger,
-        commit="",
-        dirty=False,
-        outcome="pass",
-        health=health,
-    )
+    facts = {"trigger": trigger, "outcome": "pass", "health": health}
+    return summary_of(run_id, rack, started_utc, **facts)
 
 
 def with_boards(run: Summary, *boards: BoardInRun) -> Summary:

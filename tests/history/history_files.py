@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
@@ -12,6 +13,7 @@ from msgspec.structs import replace
 from hil.history.building import BootPoint, build
 from hil.history.summary import SCHEMA_VERSION, BootedImage, BootValues, MeasuredBoard, Summary
 from hil.model import Scalar, format_case_id
+from hil.store import time_in
 
 NIGHTS_FROM = datetime.datetime(2026, 1, 1, 2, 0, tzinfo=datetime.UTC)
 CANDIDATE, REFERENCE = "a" * 64, "b" * 64
@@ -46,18 +48,16 @@ def night(
         for metric in metrics
     ]
     described = [MeasuredBoard(board, "esp32", "physical", conditions) for board in boards]
-    return Summary(
-        schema=SCHEMA_VERSION,
-        run_id=f"{started:%Y%m%dT%H%M%SZ}-nightly-{'-'.join(filter(None, [product, rack]))}",
-        started_utc=f"{started:%Y-%m-%dT%H:%M:%SZ}",
-        rack=rack,
-        suite="nightly",
-        trigger="nightly",
-        commit=f"{number:040x}",
-        dirty=False,
-        product=product,
-        boot_values=build(described, images, points),
-    )
+    run_id = f"{started:%Y%m%dT%H%M%SZ}-nightly-{'-'.join(filter(None, [product, rack]))}"
+    facts = {"commit": f"{number:040x}", "product": product, "trigger": "nightly", "suite": "nightly"}
+    return summary_of(run_id, rack, boot_values=build(described, images, points), **facts)
+
+
+def summary_of(run_id: str, rack: str, started_utc: str = "", **facts: Any) -> Summary:
+    """Return what the history keeps of a run; ``facts`` are its fields that are not the usual."""
+    usual = {"suite": "quick", "trigger": "local", "commit": "", "dirty": False}
+    head = {"run_id": run_id, "started_utc": started_utc or time_in(run_id), "rack": rack}
+    return Summary(schema=SCHEMA_VERSION, **{**head, **usual, **facts})
 
 
 def values_in(run: Summary) -> BootValues:

@@ -38,7 +38,8 @@ def commit_of(night: int) -> str:
 
 def make_history(nights: Sequence[NightOf], series_id: str = SERIES) -> History:
     """Return a history in which each night is one session."""
-    sessions, columns = [], {"candidate": _Columns(), "reference": _Columns()}
+    sessions: list[BootSession] = []
+    rows: dict[str, list[Row]] = {"candidate": [], "reference": []}
     for n, night in enumerate(nights):
         commit = night.commit or commit_of(n)
         image = night.image or f"image-{commit}"
@@ -47,51 +48,34 @@ def make_history(nights: Sequence[NightOf], series_id: str = SERIES) -> History:
             firmware["reference virtual-esp32"] = reference
         started = (FIRST + datetime.timedelta(days=n)).isoformat(timespec="seconds")
         board = {"b1": SessionBoard("virtual-esp32", "virtual")}
-        sessions.append(
-            BootSession(
-                f"run-{n}",
-                started,
-                "lab",
-                night.trigger,
-                commit,
-                night.dirty,
-                firmware=firmware,
-                conditions=night.conditions,
-                boards=board,
-            )
-        )
-        columns["candidate"].add(n, night.candidate, image, night.ruler)
-        for image, values in night.references.items():
-            columns["reference"].add(n, values, image, "ruler")
-    entries = {
-        (series_id, role): column.series(series_id, role) for role, column in columns.items() if column.values
-    }
-    return History(tuple(sessions), entries)
+        its = {"firmware": firmware, "conditions": night.conditions, "boards": board}
+        sessions.append(BootSession(f"run-{n}", started, "lab", night.trigger, commit, night.dirty, **its))
+        measured = [("candidate", night.candidate, image, night.ruler)]
+        measured += [("reference", values, other, "ruler") for other, values in night.references.items()]
+        for role, values, of, ruler in measured:
+            rows[role] += [(n, boot, value, of, ruler) for boot, value in enumerate(values)]
+    return History(
+        tuple(sessions),
+        {(series_id, role): series_of(series_id, role, its) for role, its in rows.items() if its},
+    )
 
 
-class _Columns:
-    def __init__(self) -> None:
-        self.values: list[float] = []
-        self.rows: list[tuple[int, int, str, str]] = []
+Row = tuple[int, int, float, str, str]  # session, boot, value, image, ruler
 
-    def add(self, session: int, values: Sequence[float], image: str, ruler: str) -> None:
-        self.values += values
-        self.rows += [(session, boot, image, ruler) for boot in range(len(values))]
 
-    def series(self, series_id: str, role: str) -> SeriesHistory:
-        session, boot, image, ruler = (np.array(column) for column in zip(*self.rows, strict=True))
-        count = len(self.values)
-        return SeriesHistory(
-            series_id,
-            role,
-            session=session,
-            boot=boot,
-            value=np.array(self.values, dtype=float),
-            samples=np.full(count, 200),
-            hits=np.zeros(count, dtype=int),
-            ruler=ruler,
-            firmware=image,
-        )
+def series_of(series_id: str, role: str, rows: Sequence[Row]) -> SeriesHistory:
+    session, boot, value, image, ruler = zip(*rows, strict=True)
+    return SeriesHistory(
+        series_id,
+        role,
+        session=np.array(session),
+        boot=np.array(boot),
+        value=np.array(value, dtype=float),
+        samples=np.full(len(rows), 200),
+        hits=np.zeros(len(rows), dtype=int),
+        ruler=np.array(ruler, dtype=object),
+        firmware=np.array(image, dtype=object),
+    )
 
 
 @dataclass(frozen=True)

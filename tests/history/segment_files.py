@@ -10,6 +10,9 @@ from pathlib import Path
 
 import dpkt
 
+from hil.network.mqtt_packets import _packet
+from hil.network.mqtt_packets import _text as text
+
 CLIENT, SERVER = "10.0.0.2", "10.0.0.1"
 CLIENT_PORT, BROKER_PORT = 40000, 1883
 CLIENT_START, SERVER_START = 1000, 5000
@@ -18,17 +21,8 @@ TIMESTAMPS = b"\x01\x01\x08\x0a" + bytes(8)
 
 
 def mqtt(first: int, body: bytes = b"") -> bytes:
-    """Return one MQTT packet: its first byte, the remaining length, the rest."""
-    length, encoded = len(body), bytearray()
-    while True:
-        length, digit = divmod(length, 128)
-        encoded.append(digit | (0x80 if length else 0))
-        if not length:
-            return bytes([first]) + bytes(encoded) + body
-
-
-def text(words: str) -> bytes:
-    return struct.pack(">H", len(words.encode())) + words.encode()
+    """Return one MQTT packet: its first byte, the length of the rest, the rest."""
+    return _packet(first, body)
 
 
 def connect(client_id: str = "board", level: int = 4) -> bytes:

@@ -12,9 +12,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from hil.history.judgements import GATE, UnchangedRun
-from hil.history.summary import SCHEMA_VERSION, Judged, Judgement, Summary, Unchanged
+from hil.history.summary import Judged, Judgement, Summary, Unchanged
 from hil.model import ComparedSeries, Fault, Outcome, Verdict
 from hil.store import RunDirectory
+from tests.history.history_files import summary_of
 from tests.make_records import THRESHOLDS_ROOT, publish_record, run_info
 
 CASE = publish_record().case_id
@@ -46,18 +47,9 @@ def unchanged_run(
 
 def kept(run: UnchangedRun, later: datetime.timedelta = datetime.timedelta()) -> Summary:
     """Return the run as the history keeps it, so much later."""
-    return Summary(
-        schema=SCHEMA_VERSION,
-        run_id=run.run_id,
-        started_utc=f"{run.started + later:%Y-%m-%dT%H:%M:%SZ}",
-        rack=run.rack,
-        suite="pr",
-        trigger="nightly",
-        commit="a" * 40,
-        dirty=False,
-        outcome="pass",
-        unchanged=run.judged,
-    )
+    started_utc = f"{run.started + later:%Y-%m-%dT%H:%M:%SZ}"
+    facts = {"suite": "pr", "trigger": "nightly", "commit": "a" * 40, "outcome": "pass"}
+    return summary_of(run.run_id, run.rack, started_utc, unchanged=run.judged, **facts)
 
 
 def compared(outcome: Outcome = "pass", **changes: Any) -> ComparedSeries:

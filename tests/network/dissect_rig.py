@@ -29,16 +29,8 @@ WHOLE_FRAMES_BYTES = 65535
 # the key log (else two dashes), then QOS:BYTES.
 ISOLATED = """
 import fcntl, socket, ssl, struct, sys, termios
+from hil.network.mqtt_packets import DISCONNECT_BYTES, connect_packet, publish_packet, read_packet
 host, port, topic, name, count, authority, key_log = sys.argv[1:8]
-def packet(first, body):
-    length, encoded = len(body), b""
-    while True:
-        length, digit = divmod(length, 128)
-        encoded += bytes([digit | (128 if length else 0)])
-        if not length:
-            return bytes([first]) + encoded + body
-def text(words):
-    return struct.pack(">H", len(words)) + words.encode()
 def connection(qos, size):
     sock = socket.create_connection((host, int(port)))
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -47,26 +39,24 @@ def connection(qos, size):
         context.keylog_filename = key_log
         sock = context.wrap_socket(sock, server_hostname=host)
     def answered(first):
-        answer = sock.recv(4)
-        assert len(answer) == 4 and answer[0] == first, answer
+        assert read_packet(sock).first == first
     def wait_until_all_is_acknowledged():
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 2)  # now, delayed again from here on
         while struct.unpack("i", fcntl.ioctl(sock.fileno(), termios.TIOCOUTQ, b"0000"))[0]:
             pass
-    sock.sendall(packet(0x10, text("MQTT") + bytes([4, 2, 0, 60]) + text(name)))
+    sock.sendall(connect_packet(name, keep_alive_s=60))
     answered(0x20)
     wait_until_all_is_acknowledged()
     for number in range(1, int(count) + 1):
-        id = struct.pack(">H", number) if qos else b""
-        sock.sendall(packet(0x30 | qos << 1, text(topic) + id + b"x" * size))
+        sock.sendall(publish_packet(topic, b"x" * size, packet_id=number, qos=qos))
         if qos == 1:
             answered(0x40)
         if qos == 2:
             answered(0x50)
-            sock.sendall(packet(0x62, id))
+            sock.sendall(struct.pack(">BBH", 0x62, 2, number))
             answered(0x70)
         wait_until_all_is_acknowledged()
-    sock.sendall(packet(0xe0, b""))
+    sock.sendall(DISCONNECT_BYTES)
     while sock.recv(1):
         pass
     sock.close()

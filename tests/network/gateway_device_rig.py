@@ -19,8 +19,6 @@ from typing import Any
 import paho.mqtt.client as mqtt
 from paho.mqtt.enums import CallbackAPIVersion
 
-from hil.boards.rack import Board
-from hil.boards.rack.power import Power
 from hil.model import Case, Scalar, Series
 from hil.network.broker import Broker
 from hil.network.certificates import Certificates
@@ -31,14 +29,13 @@ from hil.network.peers.gateway.plan import Topics, format_request_id
 from hil.session import AgentSession
 from hil.wire import Note
 from tests.firmware.case_defaults import case_defaults
+from tests.network import places
 from tests.network.gateway_rig import Bench
 from tests.session.agent_process import AgentProcess
 
 HOST = "127.10.0.1"  # not 127.0.0.1, where a name server may be at work already
 TOPICS = Topics("hil/240ac4000001")  # the firmware's own MAC address where the board tells it none
-BOARD = Board(
-    "b1", "virtual", "esp32", "loop://", Power("none"), mac="24:0a:c4:00:00:01", where="rack.yaml:7"
-)
+BOARD = replace(places.BOARD, mac="24:0a:c4:00:00:01")
 READY_S = 10.0
 RUN_S = 45.0
 

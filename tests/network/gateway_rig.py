@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hil.boards.rack import Board
-from hil.boards.rack.power import Power
 from hil.model import Case, Scalar, Series
 from hil.network.broker import Broker
 from hil.network.certificates import Certificates, make_certificates
@@ -25,11 +23,8 @@ from hil.network.process import LocalSpawner, Spawner
 from tests.firmware.case_defaults import case_defaults
 from tests.lab import wait_for
 from tests.network.gateway_board import GatewayBoard
+from tests.network.places import LOOPBACK, place_of
 
-LOOPBACK = "127.0.0.1"
-BOARD = Board(
-    "b1", "virtual", "esp32", "loop://", Power("none"), mac="02:00:00:00:00:01", where="rack.yaml:7"
-)
 TOPICS = Topics("hil/020000000001")
 DEADLINE_S = 20
 PARAMETERS = case_defaults(
@@ -46,22 +41,9 @@ class Bench:
 
     def place(self, folder: Path, *, spawner: Spawner | None = None, **changes: Scalar) -> Place:
         folder.mkdir(exist_ok=True)
-        return Place(
-            case=Case("http_gateway", {**PARAMETERS, **changes}),
-            board=BOARD,
-            board_address=LOOPBACK,
-            host_address=LOOPBACK,
-            interface="lo",
-            access_point_interface="",
-            spawner=spawner or LocalSpawner(),
-            broker=self.broker,
-            certificates=self.certificates,
-            secrets_dir=folder,
-            peer_name=PEER_NAME,
-            air=None,
-            folder=folder,
-            keep_captures=False,
-        )
+        own = {"broker": self.broker, "certificates": self.certificates}
+        case = Case("http_gateway", {**PARAMETERS, **changes})
+        return place_of(case, folder, spawner=spawner or LocalSpawner(), **own)
 
     @contextmanager
     def companion(

@@ -7,9 +7,7 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
 
-from hil.boards.rack import Board
 from hil.model import Case, Series
 from hil.network.peers.companion import Observed, Place
 from hil.network.peers.iperf.companion import IperfCompanion
@@ -20,6 +18,7 @@ from hil.virtual.virtual_rack import VirtualBoardSpec, VirtualRack
 from hil.wire import Note
 from tests.boards.rack_tools import AIR_DIR, wait_until
 from tests.firmware.case_defaults import case_defaults
+from tests.network.places import place_in
 
 BOARD = "b1"
 BOARD_PORT = 5901
@@ -42,22 +41,9 @@ class IperfLab:
     def place(self, *, keep_captures: bool = False, **parameters: int | str) -> Place:
         self.cases += 1
         case = Case("throughput", {**DEFAULTS, **parameters})
-        return Place(
-            case=case,
-            board=cast(Board, None),
-            board_address=self.board_address,
-            host_address=self.rack.host_address,
-            interface=self.rack.host_interface,
-            access_point_interface=self.rack.access_point_interface(BOARD),
-            spawner=self.rack,
-            broker=cast(Any, None),
-            certificates=cast(Any, None),
-            secrets_dir=self.folder,
-            peer_name="",
-            air=self.rack.air,
-            folder=self.folder / "peer" / BOARD / f"{self.cases:02}-throughput",
-            keep_captures=keep_captures,
-        )
+        folder = self.folder / "peer" / BOARD / f"{self.cases:02}-throughput"
+        own = {"secrets_dir": self.folder, "keep_captures": keep_captures}
+        return place_in(self.rack, case, folder, **own)
 
     def on_board(self, *argv: str, log: str = "board.txt") -> RemoteProcess:
         """Start a program as the board."""

@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
+from typing import cast
 
 import trustme
 
@@ -28,47 +29,18 @@ DEADLINE_S = 60.0
 APPLICATION_DATA = 23  # TLS record type, RFC 5246 6.2.1
 
 
-class ClientGoneError(Exception):
-    """The client closed the connection."""
-
-
-@dataclass(frozen=True)
-class Packet:
-    """One MQTT packet, cut by its own length."""
-
-    first: int
-    body: bytes
-
-    @property
-    def type(self) -> int:
-        return self.first >> 4
-
-    @property
-    def flags(self) -> int:
-        return self.first & 0xF
-
-    @property
-    def qos(self) -> int:
-        return self.first >> 1 & 3
+class Packet(mqtt_packets.Packet):
+    """One packet of a client."""
 
     @property
     def dup(self) -> bool:
         return bool(self.first & 8)
 
-    def _payload_at(self) -> int:
-        topic_length = int.from_bytes(self.body[:2], "big")
-        return 2 + topic_length + (2 if self.qos else 0)
-
     @property
     def id(self) -> int:
         if self.type != PUBLISH:
             return int.from_bytes(self.body[:2], "big")
-        at = self._payload_at()
-        return int.from_bytes(self.body[at - 2 : at], "big") if self.qos else 0
-
-    @property
-    def payload(self) -> bytes:
-        return self.body[self._payload_at() :]
+        return super().id if self.qos else 0
 
 
 def publish_packet(topic: str, payload: bytes, *, qos: int, message_id: int = 0) -> bytes:
@@ -118,26 +90,17 @@ class Connection:
     def close(self) -> None:
         self.sock.close()
 
-    def _take(self, count: int) -> bytes:
-        while len(self.buffer) < count:
-            data = self.receive()
-            if not data:
-                raise ClientGoneError
-            self.buffer += data
+    def recv(self, count: int) -> bytes:
+        """Return what came, at most so many bytes."""
+        self.buffer += b"" if self.buffer else self.receive()
         taken = bytes(self.buffer[:count])
         del self.buffer[:count]
         return taken
 
     def read(self) -> Packet:
-        """Wait for the next packet."""
-        first = self._take(1)[0]
-        length = shift = 0
-        while True:
-            digit = self._take(1)[0]
-            length |= (digit & 0x7F) << shift
-            shift += 7
-            if not digit & 0x80:
-                return Packet(first=first, body=self._take(length))
+        """Wait for the next packet. Raises EOFError where the client has closed the connection."""
+        packet = mqtt_packets.read_packet(cast(socket.socket, self))
+        return Packet(packet.first, packet.body)
 
     def greet(self, return_code: int = 0) -> None:
         """Take the CONNECT and answer it."""
@@ -236,7 +199,7 @@ class Peer:
                     connection = self.accept()
                 except OSError:
                     return  # the listener was closed
-                with suppress(OSError, ClientGoneError):
+                with suppress(OSError, EOFError):
                     answer(connection)
 
         thread = threading.Thread(target=answer_all)
@@ -278,7 +241,7 @@ class TlsConnection(Connection):
     def _feed(self) -> None:
         data = self.sock.recv(65536)
         if not data:
-            raise ClientGoneError
+            raise EOFError
         self.wire += data
         self.incoming.write(data)
 

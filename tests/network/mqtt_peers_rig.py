@@ -9,13 +9,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from hil.boards.rack import Board
-from hil.boards.rack.power import Power
 from hil.model import Case, Scalar, Series
 from hil.network.certificates import Certificates, make_certificates
-from hil.network.name_server import PEER_NAME
 from hil.network.peers.companion import Companion, Observed, Place
 from hil.network.peers.mqtt.delivery import DeliveryCompanion
 from hil.network.peers.mqtt.echoing import EchoCompanion
@@ -25,8 +21,8 @@ from tests.boards.rack_tools import running_rack
 from tests.firmware.case_defaults import case_defaults
 from tests.lab import wait_for
 from tests.network.mqtt_board import Orders
+from tests.network.places import place_in
 
-BOARD = Board("b1", "virtual", "esp32", "loop://", Power("none"), where="rack.yaml:7")
 DEADLINE_S = 30.0
 COMPANIONS = {"delivery": DeliveryCompanion, "echo": EchoCompanion}
 
@@ -44,23 +40,9 @@ class PeersLab:
         self.cases += 1
         folder = self.folder / "run" / "peer" / "b1" / f"{self.cases:02}-{bench}"
         folder.mkdir(parents=True)
-        unused: Any = None  # the run's own broker
-        return Place(
-            case=Case(bench, case_defaults(bench, **changes)),
-            board=BOARD,
-            board_address=self.rack.board_address("b1"),
-            host_address=self.rack.host_address,
-            interface=self.rack.host_interface,
-            access_point_interface=self.rack.access_point_interface("b1"),
-            spawner=self.rack,
-            broker=unused,
-            certificates=self.certificates,
-            secrets_dir=self.folder / "secrets",
-            peer_name=PEER_NAME,
-            air=self.rack.air,
-            folder=folder,
-            keep_captures=False,
-        )
+        case = Case(bench, case_defaults(bench, **changes))
+        own = {"certificates": self.certificates, "secrets_dir": self.folder / "secrets"}
+        return place_in(self.rack, case, folder, **own)
 
     @contextmanager
     def attended(self, place: Place) -> Iterator[tuple[Companion, Orders]]:

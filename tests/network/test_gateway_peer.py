@@ -10,7 +10,6 @@ import socket
 import ssl
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,24 +23,10 @@ from hil.network.peers.gateway.joining import metadata_of, summarise
 from hil.network.peers.gateway.plan import RequesterPlan
 from tests.boards.rack_tools import running_rack
 from tests.lab import ROOT, make_lab, of_type
-from tests.network.gateway_rig import (
-    DEADLINE_S,
-    LOOPBACK,
-    TOPICS,
-    Bench,
-    lines_of,
-    plan_of,
-    requester_argv,
-    running_bench,
-)
+from tests.network.gateway_rig import DEADLINE_S, TOPICS, Bench, lines_of, plan_of, requester_argv
 from tests.network.mqtt_peer import PUBACK, SUBACK, Peer, publish_packet
+from tests.network.places import LOOPBACK
 from tests.reports.rtt_files import read_rtt_csv
-
-
-@pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    with running_bench(tmp_path_factory.mktemp("bench")) as running:
-        yield running
 
 
 @pytest.mark.slow

@@ -33,30 +33,22 @@ from tests.boards.rack_tools import CHECKOUT
 from tests.lab import wait_for
 from tests.network.gateway_board import GatewayBoard
 from tests.network.gateway_rig import (
-    BOARD,
     DEADLINE_S,
-    LOOPBACK,
     TOPICS,
     Bench,
     lines_of,
     plan_of,
     requester_argv,
-    running_bench,
     series,
     wait_for_lines,
 )
+from tests.network.places import BOARD, LOOPBACK
 from tests.reports.rtt_files import read_rtt_csv
 from tools.chaos.fault import answering
 
 pytestmark = pytest.mark.slow
 
 ECHO_CHECK = "hil.network.peers.gateway.echo_check"
-
-
-@pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    with running_bench(tmp_path_factory.mktemp("bench")) as running:
-        yield running
 
 
 def test_a_late_answer_is_nobody_elses(bench: Bench, tmp_path: Path) -> None:

@@ -23,7 +23,8 @@ from hil.virtual.noise import Noise, load_noise_profile
 from hil.virtual.virtual_rack import profile_in_force
 from tests.lab import wait_for
 from tests.network.mqtt_board import OK
-from tests.network.mqtt_peers_rig import BOARD, PeersLab, await_end, peers_lab, series_of
+from tests.network.mqtt_peers_rig import PeersLab, await_end, peers_lab, series_of
+from tests.network.places import BOARD
 
 pytestmark = pytest.mark.slow
 

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from hil.model import Kind, NotRun, RunRecord, Scalar, format_case_id
-from tests.firmware.bench_record import bench_record
 from tests.firmware.case_defaults import case_defaults
+from tests.make_records import bench_record
 from tests.reports.study_delivery import DELIVERY, OWNERS
 
 RUN_ID = "20261122T101500Z-mqtt-qos-quick-0001"
@@ -149,19 +150,6 @@ def _record(
     parameters: Mapping[str, Scalar],
     columns: Mapping[str, Sequence[int]],
     peer: Mapping[str, Scalar],
-    *,
-    boot_index: int = 0,
-    kind: Kind = "virtual",
-    warmup_rows: int = 0,
+    **more: Any,
 ) -> RunRecord:
-    return bench_record(
-        bench,
-        parameters,
-        columns,
-        {"peer": peer, "device": {}},
-        run_id=RUN_ID,
-        boot_index=boot_index,
-        kind=kind,
-        warmup_rows=warmup_rows,
-        started_utc="2026-11-22T10:15:00Z",
-    )
+    return bench_record(bench, parameters, columns, {"peer": peer, "device": {}}, run_id=RUN_ID, **more)

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hil.model import Kind, RunRecord, Scalar
-from tests.firmware.bench_record import bench_record
 from tests.firmware.case_defaults import case_defaults
+from tests.make_records import bench_record
 from tests.reports.study_records import RUN_ID
 
 DELIVERY = case_defaults("delivery")

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hil.model import Kind, RunRecord, Scalar
-from tests.firmware.bench_record import bench_record
 from tests.firmware.case_defaults import case_defaults
+from tests.make_records import bench_record
 
 RUN_ID = "20261121T101500Z-esp32-tcpip-quick-0001"
 INTERVAL_US = 100_000

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from jsonschema import Draft202012Validator
 
-from hil.metrics.sessions import BootSession, History, SeriesHistory, SessionBoard
+from hil.metrics.sessions import BootSession, History, SessionBoard
 from hil.model import Scalar, Verdict, format_series_id
 from hil.reports.trend import TrendSources, trend_of
 from hil.store import JudgedRun, RunInfo
 from hil.store.journal import Journal
+from tests.history.nights_rig import Row, series_of
 from tests.make_records import run_info
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -101,7 +102,7 @@ def nights(count: int, step_at: int, factor: float, *, reference: bool = True) -
 def history_of(*sessions: Boots) -> History:
     """Return a history in which each of these is a session of its own."""
     ordered = sorted(sessions, key=lambda one: one.run_id)
-    columns: dict[tuple[str, str], list[tuple[int, int, float, str]]] = {}
+    columns: dict[tuple[str, str], list[Row]] = {}
     for number, one in enumerate(ordered):
         series_id = format_series_id(one.rack, one.board, CASE, one.metric, one.product)
         for role, values, image in (
@@ -109,24 +110,9 @@ def history_of(*sessions: Boots) -> History:
             ("reference", one.reference, REFERENCE),
         ):
             rows = columns.setdefault((series_id, role), [])
-            rows += [(number, boot, value, image) for boot, value in enumerate(values)]
-    entries = {key: _series(*key, rows) for key, rows in sorted(columns.items()) if rows}
+            rows += [(number, boot, value, image, "ruler") for boot, value in enumerate(values)]
+    entries = {key: series_of(*key, rows) for key, rows in sorted(columns.items()) if rows}
     return History(tuple(map(_session, ordered)), entries)
-
-
-def _series(series_id: str, role: str, rows: Sequence[tuple[int, int, float, str]]) -> SeriesHistory:
-    session, boot, value, image = zip(*rows, strict=True)
-    return SeriesHistory(
-        series_id,
-        role,
-        session=np.array(session),
-        boot=np.array(boot),
-        value=np.array(value, dtype=float),
-        samples=np.full(len(rows), 200),
-        hits=np.zeros(len(rows), dtype=int),
-        ruler=np.array(["ruler"] * len(rows), dtype=object),
-        firmware=np.array(image, dtype=object),
-    )
 
 
 def _session(one: Boots) -> BootSession:

@@ -20,6 +20,7 @@ from hil.run.boot_loop import STOP_DEADLINE_S, BootLoop
 from hil.run.interfaces import Boot
 from hil.run.plan import BoardPlan, Omitted, Plan
 from hil.run.rounds import Comparing
+from tests.make_records import bench_record
 
 RACK = load_rack(Path(__file__).resolve().parents[2] / "hil" / "racks" / "virtual.yaml")
 V1, V2 = RACK.boards[:2]
@@ -96,25 +97,10 @@ class FakeRig:
         self.on_climb(board, rung)
 
     def record(self, board: Board, boot: Boot, case: Case, outcome: Observed, started_utc: str) -> RunRecord:
-        return RunRecord(
-            run_id="r",
-            rack=RACK.name,
-            board=board.id,
-            target=board.target,
-            kind=board.kind,
-            role=boot.role,
-            boot_index=boot.index,
-            bench=case.bench,
-            parameters=case.parameters,
-            firmware_sha256="f",
-            ruler_hash="h",
-            protocol_version=1,
-            clock="c",
-            started_utc=started_utc,
-            warmup_rows=0,
-            columns=outcome.series.columns,
-            environment={"rig": {"slot": self.slots[board.id] ^ (boot.role != "candidate")}},
-        )
+        rig = {"rig": {"slot": self.slots[board.id] ^ (boot.role != "candidate")}}
+        own: dict[str, Any] = {"board": board.id, "target": board.target, "started_utc": started_utc}
+        own |= {"run_id": "r", "kind": board.kind, "role": boot.role, "boot_index": boot.index}
+        return bench_record(case.bench, case.parameters, outcome.series.columns, rig, **own)
 
     @contextmanager
     def lease_air(self, *, check_stop: Callable[[], None]) -> Iterator[None]:

@@ -17,20 +17,19 @@ from hil.boards.current_sampling import Meters
 from hil.boards.rack import load_rack
 from hil.model import Case
 from hil.network.peers.companion import Place, companion_factory
-from hil.network.process import LocalSpawner
 from hil.run.agent_device import AgentDevice
 from hil.run.companions import Companions
 from hil.session import AgentSession
 from hil.thresholds.types import PEERS
 from tests.host_builds import build_sanitized
 from tests.network.echo_companion import EchoCompanion
+from tests.network.places import LOOPBACK, place_of
 from tests.session.agent_process import AgentProcess
 
 pytestmark = pytest.mark.slow
 
 BOARD = load_rack(Path(__file__).resolve().parents[2] / "hil" / "racks" / "virtual.yaml").boards[0]
 CASE = Case("example", {"count": 5})
-LOOPBACK = "127.0.0.1"
 
 
 @dataclass
@@ -50,23 +49,7 @@ class Network:
             raise self.error
 
     def place(self, case: Case, board: Any, address: str, *, folder: Path, keep_captures: bool) -> Place:
-        nothing: Any = None
-        return Place(
-            case=case,
-            board=board,
-            board_address=address,
-            host_address=LOOPBACK,
-            interface="lo",
-            access_point_interface="",
-            spawner=LocalSpawner(),
-            broker=nothing,
-            certificates=nothing,
-            secrets_dir=folder,
-            peer_name="peer.hil.test",
-            air=None,
-            folder=folder,
-            keep_captures=keep_captures,
-        )
+        return place_of(case, folder, board=board, board_address=address, keep_captures=keep_captures)
 
 
 @dataclass

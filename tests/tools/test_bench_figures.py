@@ -15,9 +15,9 @@ import dpkt
 import pytest
 
 from hil.network.ledger.points import POINTS, Owner
-from tests.firmware.bench_record import bench_record
 from tests.firmware.case_defaults import case_defaults
 from tests.lab import ROOT
+from tests.make_records import bench_record
 from tools.bench import __main__ as command
 from tools.bench.figure import SHORT_PASS, Figure
 from tools.bench.lease_share import measuring_s
