@@ -6,13 +6,13 @@ from __future__ import annotations
 import functools
 import json
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from hil import thresholds
-from hil.model import Kind, RunRecord, Scalar
+from hil.model import Entry, Kind, RunRecord, Scalar, Verdict
 from hil.store import RunDirectory, RunInfo, time_in
 from hil.store.codec import build
 from hil.thresholds.types import Thresholds
@@ -48,6 +48,18 @@ def change_info(run: RunDirectory, **changes: object) -> None:
     stored = json.loads((run.path / "run.json").read_bytes())
     del stored["schema"]
     run.end(build(RunInfo, {**stored, **changes}))
+
+
+def leave_run(
+    out: Path, entries: Iterable[Entry] = (), verdict: Verdict | None = None, **info: object
+) -> RunDirectory:
+    """Leave on disk what a run of these entries leaves, judged where there is a verdict; as run_info()."""
+    run = RunDirectory.create(out, run_info(**info))
+    for entry in entries:
+        run.append(entry)
+    if verdict:
+        run.write_verdict(verdict)
+    return run
 
 
 @functools.cache
@@ -89,6 +101,22 @@ def bench_record(
         environment=environment,
         **{**usual, **more},
     )
+
+
+RECORD_FIELDS = frozenset(("board", "boot_index", "kind", "run_id", "warmup_rows"))
+
+
+def case_record(
+    bench: str,
+    usual: Mapping[str, Scalar],
+    given: Mapping[str, Any],
+    columns: Mapping[str, Sequence[int]],
+    environment: Mapping[str, Mapping[str, Scalar]],
+) -> RunRecord:
+    """Return a record whose parameters and fields are ``given``, the other parameters ``usual``."""
+    fields = {name: value for name, value in given.items() if name in RECORD_FIELDS}
+    own = {name: value for name, value in given.items() if name not in RECORD_FIELDS}
+    return bench_record(bench, {**usual, **own}, columns, environment, **fields)
 
 
 def publish_record(

@@ -24,9 +24,10 @@ from hil.store.run_info import planned_boots
 from hil.thresholds import load_all
 from hil.thresholds.loader import FOLDER
 from hil.thresholds.types import Thresholds
+from tests import make_records
 from tests.ci.git_process import git
 from tests.judging import judge
-from tests.make_records import THRESHOLDS_ROOT, publish_record, run_info
+from tests.make_records import THRESHOLDS_ROOT, publish_record
 
 HEAD, BASE = "c0ffee" * 6 + "c0ff", "ba5e" * 10
 CALLER, CALLED = ".github/workflows/pr.yml", ".github/workflows/rack.yml"  # of a rack's job
@@ -148,21 +149,17 @@ def leave_run(
     """
     kind = "virtual" if target.startswith("virtual-") else "physical"
     entries = [publish_record(board=f"{kind}-1")] if entries is None else entries
-    info = run_info(
-        suite=suite_of(folder),
-        git={"commit": commit, "dirty": False},
-        boards=[{"id": f"{kind}-1", "kind": kind, "target": target}],
-        plan=_planned(entries),
-        firmware={target: {"sha256": "f" * 64, **(origin or {})}},
-    )
-    run = RunDirectory.create(folder, info)
+    info = {
+        "suite": suite_of(folder),
+        "git": {"commit": commit, "dirty": False},
+        "boards": [{"id": f"{kind}-1", "kind": kind, "target": target}],
+        "plan": _planned(entries),
+        "firmware": {target: {"sha256": "f" * 64, **(origin or {})}},
+    }
+    run = make_records.leave_run(folder, entries, verdict, **info)
     (folder / "latest").unlink()
-    for entry in entries:
-        run.append(entry)
     write_limits(run.path)
-    if verdict:
-        run.write_verdict(verdict)
-    else:
+    if not verdict:
         rejudge(run)
     run.write_summary(
         "# PASS: it\n\nSaid.\n\n## Limits\n\n<details><summary>All</summary>\n\nx\n</details>\n"

@@ -25,10 +25,9 @@ from hil.boards.rack import load_rack
 from hil.cli.app import app, run_command
 from hil.cli.options import DEFAULT_OUT, DEFAULT_RACK
 from hil.cli.virtual import given
-from hil.store import RunDirectory
 from tests.in_process import hil
 from tests.lab import ROOT, Lab, free_ports, make_lab, of_type, path_without
-from tests.make_records import publish_record, run_info
+from tests.make_records import leave_run, publish_record
 
 NewLab = Callable[..., Lab]
 
@@ -356,8 +355,7 @@ def test_the_hints_of_the_default_rack_are_short() -> None:
 def test_gate_writes_a_summary_that_goes_with_the_verdict(files: Lab) -> None:
     """Judged again under other limits, summary.md and verdicts.json both say so; limits whose day is over
     count as any others."""
-    directory = RunDirectory.create(files.folder / "runs", run_info(started_utc="2026-07-01T00:00:00Z"))
-    directory.append(publish_record())
+    directory = leave_run(files.folder / "runs", [publish_record()], started_utc="2026-07-01T00:00:00Z")
     arguments = ("gate", str(directory.path), "--thresholds", str(files.folder / "thresholds"))
     path = files.folder / "thresholds" / "publish.yaml"
     path.write_text(re.sub(r"expires: [0-9-]+", "expires: 2026-06-30", path.read_text()))

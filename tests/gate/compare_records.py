@@ -7,8 +7,9 @@ import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from hil.model import Comparison, Entry, RunRecord, Scalar
+from hil.model import Comparison, Entry, RunRecord
 from hil.thresholds.limits import CompareRule, Where
 from hil.thresholds.types import Thresholds
 from tests.make_records import RUN_ID, publish_record, publish_thresholds
@@ -64,28 +65,14 @@ def boot(
     index: int,
     *,
     offset: float = 0.0,
-    failed: int = 0,
     rows: int = ROWS,
-    seed: int = 1,
-    overrides: Mapping[str, Scalar] | None = None,
-    environment: Mapping[str, Mapping[str, Scalar]] | None = None,
+    **more: Any,
 ) -> RunRecord:
-    """Return a boot whose latencies are exp(``offset``) times 7 ms."""
-    record = publish_record(
-        board=board,
-        boot_index=index,
-        latency_ms=7.0 * math.exp(offset),
-        failed=failed,
-        rows=rows,
-        seed=seed,
-        overrides=overrides,
-        environment=environment,
-    )
-    return replace(
-        record,
-        role=role,  # type: ignore[arg-type]
-        firmware_sha256=CANDIDATE if role == "candidate" else BASE,
-    )
+    """Return a boot whose latencies are exp(``offset``) times 7 ms; ``more`` as of publish_record()."""
+    latency_ms = 7.0 * math.exp(offset)
+    record = publish_record(board=board, boot_index=index, latency_ms=latency_ms, rows=rows, **more)
+    sha256 = CANDIDATE if role == "candidate" else BASE
+    return replace(record, role=role, firmware_sha256=sha256)  # type: ignore[arg-type]
 
 
 def order(looks: Sequence[tuple[int, int]]) -> list[tuple[int, list[str]]]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.lab import ROOT, Lab, make_lab
+from tests.lab import Lab, make_lab, run
 
 METRIC = "publish_latency_p50_us"
 _ACCESS_POINT = re.compile(r"^access_point:.*$", re.MULTILINE)
@@ -71,14 +71,11 @@ class GateLab:
         point = f"access_point: {{type: virtual, profile: lab, seed: 1{noise}}}"
         self.lab.rack.write_text(_ACCESS_POINT.sub(lambda _match: point, self.lab.rack.read_text()))
 
-    def compare(self, candidate: Path, base: Path, *more: str, timeout_s: float = 1500.0) -> Judged:
+    def compare(self, candidate: Path, base: Path, *more: str) -> Judged:
         """Measure ``candidate`` beside ``base`` and judge it."""
         command = self.lab.command("--suite", "pr", "--base", str(base), "--firmware", str(candidate), *more)
         began = time.monotonic()
-        done = subprocess.run(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT,
-            env=self.lab.env, timeout=timeout_s, check=False,
-        )  # fmt: skip
+        done = run(command, env=self.lab.env, timeout_s=1500.0)
         seconds = time.monotonic() - began
         path = (self.lab.out / "latest").resolve()
         stored = path / "verdicts.json"
@@ -91,7 +88,7 @@ class GateLab:
 
 
 def open_gate_lab(
-    folder: Path, boards: int, wanted: Mapping[str, str], *, tolerance: float = 0.10, min_effect: float = 0.03
+    folder: Path, boards: int, wanted: Mapping[str, str], *, tolerance: float = 0.10
 ) -> GateLab:
     """Make a lab in ``folder``, or return the one that is there. Noise is off."""
     if (folder / "rack.yaml").is_file():
@@ -101,7 +98,7 @@ def open_gate_lab(
     folder.mkdir(parents=True, exist_ok=True)
     lab = make_lab(folder, boards, suites=wanted)
     rules = [
-        f"  - {{where: {{metric: {METRIC}}}, tolerance_ratio: {tolerance}, min_effect_ratio: {min_effect},",
+        f"  - {{where: {{metric: {METRIC}}}, tolerance_ratio: {tolerance}, min_effect_ratio: 0.03,",
         "     why: what a message usually takes}",
     ]
     for path in (folder / "thresholds").glob("*.yaml"):

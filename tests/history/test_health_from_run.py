@@ -16,9 +16,9 @@ from hil.history.from_run import figures_of
 from hil.history.summary import BoardInRun
 from hil.model import Fault, NotRun, Recovery
 from hil.reports.finish import ReportOptions, finish
-from hil.store import RunDirectory, read_judged_run, read_run
+from hil.store import read_judged_run, read_run
 from tests.history.health_runs import run_at
-from tests.make_records import RUN_ID, publish_record, publish_thresholds, run_info
+from tests.make_records import RUN_ID, leave_run, publish_record, publish_thresholds
 from tests.reports.allure_runs import judged
 from tests.reports.as_read import as_read
 
@@ -40,10 +40,7 @@ def parts(run: Path) -> dict[str, BoardInRun]:
 
 def killed(out: Path, *entries: Any, **info: Any) -> Path:
     """Return a run that was neither judged nor let go of its boards."""
-    directory = RunDirectory.create(out, run_info(**info))
-    for entry in entries:
-        directory.append(entry)
-    return directory.path
+    return leave_run(out, entries, **info).path
 
 
 def test_a_judged_run_says_who_measured(tmp_path: Path) -> None:

@@ -23,10 +23,11 @@ from hil.history.from_run import add_run
 from hil.metrics.boot_value import boot_value
 from hil.metrics.conditions import CONDITIONS, conditions_of
 from hil.model import Comparison, Role, RunRecord, Verdict
-from hil.store import RunDirectory, read_run
+from hil.store import read_run
+from tests import make_records
 from tests.history.history_files import night
 from tests.history.test_history_store import store
-from tests.make_records import THRESHOLDS_ROOT, publish_record, publish_thresholds, run_info
+from tests.make_records import THRESHOLDS_ROOT, publish_record, publish_thresholds
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN_ID = "20261121T010203Z-nightly-0001"
@@ -44,13 +45,11 @@ def leave_run(out: Path, records: list[RunRecord], **info: Any) -> Path:
     """Leave the folder of a judged run; ``info`` changes run.json."""
     facts = {"run_id": RUN_ID, "suite": "nightly", "trigger": "nightly"}
     facts |= {"started_utc": "2026-11-21T01:02:03Z", "git": {"commit": "a" * 40, "dirty": False}}
-    directory = RunDirectory.create(out, run_info(**{**facts, **info}))
     boards = tuple(sorted({record.board for record in records})) or ("v1",)
     of = (RUN_ID, "virtual", "virtual-esp32+tick100", "virtual-esp32", boards)
-    directory.append(Comparison(*of, "reference", SHA["candidate"], SHA["reference"], ((2, 1),)))
-    for record in records:
-        directory.append(record)
-    directory.write_verdict(Verdict(directory.run_id, "pass", 0, "all passed", (), (), ()))
+    comparison = Comparison(*of, "reference", SHA["candidate"], SHA["reference"], ((2, 1),))
+    verdict = Verdict(RUN_ID, "pass", 0, "all passed", (), (), ())
+    directory = make_records.leave_run(out, [comparison, *records], verdict, **{**facts, **info})
     directory.keep([THRESHOLDS_ROOT / "publish.yaml"], "thresholds")
     return directory.path
 

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from hil.history.judgements import GATE, UnchangedRun
 from hil.history.summary import Judged, Judgement, Summary, Unchanged
 from hil.model import ComparedSeries, Fault, Outcome, Verdict
-from hil.store import RunDirectory
+from tests import make_records
 from tests.history.history_files import summary_of
-from tests.make_records import THRESHOLDS_ROOT, publish_record, run_info
+from tests.make_records import THRESHOLDS_ROOT, publish_record
 
 CASE = publish_record().case_id
 METRIC = "publish_latency_p50_us"
@@ -97,11 +97,10 @@ def leave_run(
         "boards": [{"id": "b1", "target": "esp32", "kind": "physical"}],
         "compared": {"role": "base", "firmware": {}, **flags},
     }
-    directory = RunDirectory.create(out, run_info(**{**facts, **info}))
     worst = 1 if any(item.outcome == "regressed" for item in items) else 0
     outcome: Outcome = "regressed" if worst else "pass"
     verdict = Verdict(run_id, outcome, worst, "judged.", (), tuple(faults), (), compared=tuple(items))
-    directory.write_verdict(verdict)
+    directory = make_records.leave_run(out, (), verdict, **{**facts, **info})
     directory.keep([THRESHOLDS_ROOT / "publish.yaml", THRESHOLDS_ROOT / "footprint.yaml"], "thresholds")
     directory.path.joinpath("records.jsonl").touch()
     return directory.path

@@ -11,10 +11,10 @@ from typing import Any
 
 from hil.model import Entry, Fault, NotRun, Scalar
 from hil.reports.allure import complete_results
-from hil.store import RunDirectory, read_judged_run
+from hil.store import read_judged_run
 from hil.thresholds.types import Thresholds
 from tests.judging import judge
-from tests.make_records import RUN_ID, THRESHOLDS_ROOT, publish_record, publish_thresholds, run_info
+from tests.make_records import RUN_ID, THRESHOLDS_ROOT, leave_run, publish_record, publish_thresholds
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 INFO: dict[str, Any] = {
@@ -45,12 +45,10 @@ def judged(
     benches: Mapping[str, Thresholds] | None = None,
 ) -> Path:
     """Write what a run of these entries leaves, its verdict included, and return its folder."""
-    directory = RunDirectory.create(out, run_info(**{"run_id": run_id, **INFO, **(info or {})}))
     own = [replace(entry, run_id=run_id) for entry in entries]
-    for entry in own:
-        directory.append(entry)
+    verdict = judge(own, {"publish": thresholds or publish_thresholds(), **(benches or {})})
+    directory = leave_run(out, own, verdict, **{"run_id": run_id, **INFO, **(info or {})})
     directory.keep(sorted(THRESHOLDS_ROOT.glob("*.yaml")), "thresholds")
-    directory.write_verdict(judge(own, {"publish": thresholds or publish_thresholds(), **(benches or {})}))
     return directory.path
 
 

@@ -16,11 +16,10 @@ from hil.base.gateway_url import PASSWORD_VARIABLE, USER_VARIABLE
 from hil.history.files import keep, path_of
 from hil.history.summary import BoardInRun, Health, Summary
 from hil.model import Fault, NotRun, Quarantine, Verdict
-from hil.store import RunDirectory
 from tests.gate import compare_records
 from tests.history.health_runs import run_of
 from tests.judging import judge
-from tests.make_records import RUN_ID, publish_record, publish_thresholds, quick_run, run_info
+from tests.make_records import RUN_ID, leave_run, publish_record, publish_thresholds, quick_run
 
 BOARDS = ("virtual-1", "virtual-2")
 TIMEOUT_S = 10.0
@@ -79,9 +78,7 @@ def store(
         "git": {"commit": commit, "dirty": False},
         "boards": [{"id": board, "kind": "virtual", "target": "virtual-esp32"} for board in BOARDS],
     }
-    run = RunDirectory.create(folder, run_info(**{**facts, **info}))
-    run.write_verdict(replace(verdict, run_id=run_id))
-    return run.path
+    return leave_run(folder, (), replace(verdict, run_id=run_id), **{**facts, **info}).path
 
 
 def ago(hours: float) -> str:

@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from hil.model import Kind, NotRun, RunRecord, Scalar, format_case_id
+from hil.model import NotRun, RunRecord, Scalar, format_case_id
 from tests.firmware.case_defaults import case_defaults
-from tests.make_records import bench_record
+from tests.make_records import case_record
 from tests.reports.study_delivery import DELIVERY, OWNERS
 
 RUN_ID = "20261122T101500Z-mqtt-qos-quick-0001"
@@ -24,16 +23,14 @@ def echo_record(
     order: Sequence[int] | None = None,
     outcomes: Mapping[int, int] | None = None,
     peer: Mapping[str, Scalar] | None = None,
-    boot_index: int = 0,
-    kind: Kind = "virtual",
-    **overrides: Scalar,
+    **given: Scalar,
 ) -> RunRecord:
     """Return messages with these round trips from the sending; the first is the warm-up, None had no echo.
 
     Each was sent ``late_ms`` after it was planned. ``copies``, ``outcomes`` are those that are not usual.
     """
-    parameters = {**ECHO, "interval_us": 100_000, **overrides}
-    interval_us = int(str(parameters["interval_us"]))
+    given = {"interval_us": 100_000, "warmup_rows": 1, **given}
+    interval_us = int(str(given["interval_us"]))
     planned = [interval_us * n for n in range(len(rtt_ms))]
     sent = [at + round(1000 * late_ms) for at in planned]
     done = [0 if ms is None else at + round(1000 * ms) for at, ms in zip(sent, rtt_ms, strict=True)]
@@ -48,7 +45,7 @@ def echo_record(
         "order": ranks,
     }
     told = {"echo_peer": "host: paho-mqtt 2.2.0, TCP_NODELAY", "rate_off": False, **(peer or {})}
-    return _record("echo", parameters, columns, told, boot_index=boot_index, kind=kind, warmup_rows=1)
+    return _record("echo", ECHO, given, columns, told)
 
 
 def delivery_record(
@@ -57,8 +54,7 @@ def delivery_record(
     lost: Mapping[str, int] | None = None,
     peer: Mapping[str, Scalar] | None = None,
     duplicates: int = 0,
-    boot_index: int = 0,
-    **overrides: Scalar,
+    **given: Scalar,
 ) -> RunRecord:
     """Return a delivery with the ledger of its peer; ``lost`` counts by owner."""
     gone = {owner: (lost or {}).get(owner, 0) for owner in OWNERS}
@@ -83,11 +79,10 @@ def delivery_record(
         "owner": [0] * sent,
         "outcome": [0] * sent,
     }
-    parameters = {**DELIVERY, **overrides}
-    return _record("delivery", parameters, columns, told, boot_index=boot_index)
+    return _record("delivery", DELIVERY, given, columns, told)
 
 
-def reconnect_record(cause: str, recovered_ms: Sequence[float | None], **overrides: Scalar) -> RunRecord:
+def reconnect_record(cause: str, recovered_ms: Sequence[float | None], **given: Scalar) -> RunRecord:
     """Return outages of one cause; None never recovered in time."""
     outage_us = 3_000_000
     columns = {
@@ -96,8 +91,8 @@ def reconnect_record(cause: str, recovered_ms: Sequence[float | None], **overrid
         "outcome": [int(ms is None) for ms in recovered_ms],
         "outage_us": [outage_us] * len(recovered_ms),
     }
-    parameters = {**RECONNECT, "cause": cause, "outage_ms": 3000, "network_timeout_ms": 2000, **overrides}
-    return _record("reconnect", parameters, columns, {})
+    given = {"cause": cause, "outage_ms": 3000, "network_timeout_ms": 2000, **given}
+    return _record("reconnect", RECONNECT, given, columns, {})
 
 
 def left_out(payload_bytes: int, qos: int) -> NotRun:
@@ -147,9 +142,10 @@ WIRE_PARTS = (
 
 def _record(
     bench: str,
-    parameters: Mapping[str, Scalar],
+    usual: Mapping[str, Scalar],
+    given: Mapping[str, Scalar],
     columns: Mapping[str, Sequence[int]],
     peer: Mapping[str, Scalar],
-    **more: Any,
 ) -> RunRecord:
-    return bench_record(bench, parameters, columns, {"peer": peer, "device": {}}, run_id=RUN_ID, **more)
+    environment = {"peer": peer, "device": {}}
+    return case_record(bench, usual, {"run_id": RUN_ID, **given}, columns, environment)

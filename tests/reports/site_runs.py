@@ -13,17 +13,17 @@ from hil.reports.allure import complete_results
 from hil.reports.summary import render_markdown
 from hil.store import RunDirectory, read_judged_run, time_in
 from tests.judging import judge
-from tests.make_records import publish_record, publish_thresholds, run_info
+from tests.make_records import leave_run, publish_record, publish_thresholds
 
 BOARDS = ("v1", "v2")
 CASES: tuple[dict[str, str], ...] = ({}, {"transport": "tls"})
 
 
-def healthy(latency_ms: float = 7.0, *, board: str = "v2") -> list[RunRecord]:
-    """Return what a small run measures: two boards, two cases; ``latency_ms`` of ``board`` over TLS."""
+def healthy(latency_ms: float = 7.0) -> list[RunRecord]:
+    """Return what a small run measures: two boards, two cases; ``latency_ms`` is of v2 over TLS."""
+    slow = ("v2", CASES[1])
     return [
         publish_record(board=name, overrides=case, latency_ms=latency_ms if (name, case) == slow else 7.0)
-        for slow in [(board, CASES[1])]
         for name in BOARDS
         for case in CASES
     ]
@@ -37,11 +37,10 @@ def store_run(
     ``run_id`` starts with the time of the run; ``info`` adds to run.json.
     """
     facts = {"run_id": run_id, "started_utc": time_in(run_id), "git": {"commit": commit, "dirty": False}}
-    directory = RunDirectory.create(out, run_info(**{**facts, **info}))
-    for entry in entries:
-        directory.append(replace(entry, run_id=run_id))
-    rejudge(directory.path)
-    return directory.path
+    own = [replace(entry, run_id=run_id) for entry in entries]
+    path = leave_run(out, own, **{**facts, **info}).path
+    rejudge(path)
+    return path
 
 
 def rejudge(path: Path) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hil.model import Kind, RunRecord, Scalar
+from hil.model import RunRecord, Scalar
 from tests.firmware.case_defaults import case_defaults
-from tests.make_records import bench_record
+from tests.make_records import case_record
 from tests.reports.study_records import RUN_ID
 
 DELIVERY = case_defaults("delivery")
@@ -44,11 +44,7 @@ def delivery_record(
     arrived_us: Sequence[int] | None = None,
     peer: Mapping[str, Scalar] | None = None,
     device: Mapping[str, Scalar] | None = None,
-    boot_index: int = 0,
-    board: str = "v1",
-    kind: Kind = "virtual",
-    warmup_rows: int = 0,
-    **overrides: Scalar,
+    **given: Scalar,
 ) -> RunRecord:
     """Return messages at QoS 0 whose publish calls took ``call_us``, begun ``late_us`` after plan.
 
@@ -56,8 +52,8 @@ def delivery_record(
     the captures show a segment for each message; ``peer`` says otherwise. Of messages that arrived,
     ``arrived_us`` are the times, as planned where it is not given.
     """
-    parameters = {**DELIVERY, "qos": 0, "schedule": "periodic", **overrides, "count": len(call_us)}
-    interval_us = int(str(parameters["interval_us"]))
+    given = {"run_id": RUN_ID, "qos": 0, "schedule": "periodic", **given, "count": len(call_us)}
+    interval_us = int(str({**DELIVERY, **given}["interval_us"]))
     rows = range(len(call_us))
     planned = [n * interval_us for n in rows]
     sent = [at + late_us + mutex_us + serialise_us for at in planned]
@@ -78,17 +74,8 @@ def delivery_record(
         "arrived_us": tuple(0 if n in lost else at for n, at in zip(rows, arrivals, strict=True)),
     }
     facts = {**_ledger(len(rows), lost), **_captured(len(rows)), **_stream(), **(peer or {})}
-    return bench_record(
-        "delivery",
-        parameters,
-        columns,
-        {"peer": facts, "device": {**_TCP, **(device or {})}},
-        run_id=RUN_ID,
-        board=board,
-        boot_index=boot_index,
-        kind=kind,
-        warmup_rows=warmup_rows,
-    )
+    environment = {"peer": facts, "device": {**_TCP, **(device or {})}}
+    return case_record("delivery", DELIVERY, given, columns, environment)
 
 
 _TCP = {"tcp_retransmits": 0, "tcp_rto_us": 204_000, "tcp_srtt_us": 6_500, "tcp_unsent_bytes": 0}

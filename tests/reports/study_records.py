@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from hil.model import Kind, RunRecord, Scalar
+from hil.model import RunRecord, Scalar
 from tests.firmware.case_defaults import case_defaults
-from tests.make_records import bench_record
+from tests.make_records import bench_record, case_record
 
 RUN_ID = "20261121T101500Z-esp32-tcpip-quick-0001"
 INTERVAL_US = 100_000
@@ -24,10 +25,7 @@ def throughput_record(
     lost: int = 0,
     peer: Mapping[str, Scalar] | None = None,
     device: Mapping[str, Scalar] | None = None,
-    board: str = "v1",
-    boot_index: int = 0,
-    kind: Kind = "virtual",
-    **overrides: Scalar,
+    **given: Scalar,
 ) -> RunRecord:
     """Return a record with these rates of the steady intervals; ``start_mbps`` are the warm-up's.
 
@@ -36,7 +34,7 @@ def throughput_record(
     """
     rates = [*start_mbps, *mbps]
     received = [round(rate * 1e6 * INTERVAL_US / 1e6 / 8) for rate in rates]
-    udp = overrides.get("protocol") == "udp"
+    udp = given.get("protocol") == "udp"
     rows = len(rates)
     columns = {
         "interval_us": (INTERVAL_US,) * rows,
@@ -51,17 +49,9 @@ def throughput_record(
     }
     total = sum(received)
     whole = {"received_bytes": total, "sent_bytes": total, "whole_us": rows * INTERVAL_US + 50_000}
-    return bench_record(
-        "throughput",
-        {**THROUGHPUT, **overrides},
-        columns,
-        {"peer": {**whole, **(peer or {})}, "device": dict(device or {})},
-        run_id=RUN_ID,
-        warmup_rows=len(start_mbps),
-        board=board,
-        boot_index=boot_index,
-        kind=kind,
-    )
+    environment = {"peer": {**whole, **(peer or {})}, "device": dict(device or {})}
+    given = {"run_id": RUN_ID, "warmup_rows": len(start_mbps), **given}
+    return case_record("throughput", THROUGHPUT, given, columns, environment)
 
 
 def gateway_record(
@@ -71,8 +61,7 @@ def gateway_record(
     profiles: Sequence[int] = (0,),
     parts: Mapping[str, int] | None = None,
     first: Mapping[str, int] | None = None,
-    boot_index: int = 0,
-    **overrides: Scalar,
+    **given: Scalar,
 ) -> RunRecord:
     """Return a record with these round trips by phase, for each of the profiles.
 
@@ -94,14 +83,8 @@ def gateway_record(
                 rows.append(base)
                 clock += took
     columns = {name: tuple(row[name] for row in rows) for name in rows[0]}
-    return bench_record(
-        "http_gateway",
-        {**GATEWAY, **overrides},
-        columns,
-        {"peer": {}, "device": {}},
-        run_id=RUN_ID,
-        boot_index=boot_index,
-    )
+    given = {"run_id": RUN_ID, **given}
+    return case_record("http_gateway", GATEWAY, given, columns, {"peer": {}, "device": {}})
 
 
 MHZ = 240
@@ -115,8 +98,7 @@ def switch_record(
     placement: str = "same",
     behind_us: float = BEHIND_US,
     outcomes: Mapping[int, int] | None = None,
-    boot_index: int = 0,
-    kind: Kind = "virtual",
+    **fields: Any,
 ) -> RunRecord:
     """Return task switches by a semaphore: given on core 1 and taken on core 0 where ``placement`` is cross.
 
@@ -138,8 +120,7 @@ def switch_record(
         },
         {"device": _calibrated(behind_us)},
         run_id=RUN_ID,
-        boot_index=boot_index,
-        kind=kind,
+        **fields,
     )
 
 
@@ -148,14 +129,12 @@ def period_record(
     *,
     load: str = "none",
     behind_us: float = BEHIND_US,
-    outcomes: Mapping[int, int] | None = None,
-    boot_index: int = 0,
-    kind: Kind = "virtual",
+    **fields: Any,
 ) -> RunRecord:
     """Return intervals of a period of 10 ms; with load=migrate each ends on the other core."""
     count = len(took_us)
     ways = [(n % 2, 1 - n % 2) if load == "migrate" else (0, 0) for n in range(count)]
-    raw, corrected, common, *rest = _clock_columns(took_us, ways, behind_us, outcomes or {}).values()
+    raw, corrected, common, *rest = _clock_columns(took_us, ways, behind_us, {}).values()
     planned = tuple(10_000 * n for n in range(count))
     return bench_record(
         "jitter",
@@ -171,8 +150,7 @@ def period_record(
         },
         {"device": _calibrated(behind_us)},
         run_id=RUN_ID,
-        boot_index=boot_index,
-        kind=kind,
+        **fields,
     )
 
 

@@ -34,7 +34,7 @@ from hil.store import RunDirectory, read_judged_run, read_run
 from hil.thresholds import load_all
 from tests.judging import judge
 from tests.lab import Lab, make_lab
-from tests.make_records import THRESHOLDS_ROOT, change_info, run_info
+from tests.make_records import THRESHOLDS_ROOT, change_info, leave_run
 from tests.reports.browser import visit
 from tests.reports.study_records import RUN_ID, throughput_record
 from tests.reports.study_runs import STUDIES, rtt_records, tcpip_records
@@ -45,16 +45,9 @@ VIRTUAL = re.compile("virtual", re.IGNORECASE)
 
 def store(out: Path, study: str, records: Sequence[RunRecord]) -> RunDirectory:
     """Leave on disk what a run leaves before it is judged."""
-    info = run_info(
-        run_id=RUN_ID.replace("esp32-tcpip", study),
-        suite=f"{study}-quick",
-        started_utc="2026-11-21T10:15:00Z",
-        boards=BOARDS,
-        git={"commit": "a" * 40, "dirty": False},
-    )
-    directory = RunDirectory.create(out, info)
-    for record in records:
-        directory.append(record)
+    run_id, git = RUN_ID.replace("esp32-tcpip", study), {"commit": "a" * 40, "dirty": False}
+    facts = {"suite": f"{study}-quick", "started_utc": "2026-11-21T10:15:00Z", "boards": BOARDS, "git": git}
+    directory = leave_run(out, records, run_id=run_id, **facts)
     keep_limits(directory, THRESHOLDS_ROOT)
     return directory
 

@@ -38,10 +38,10 @@ from hil.model import (
     format_series_id,
     parameters_in,
 )
-from hil.store import Reported, RunDirectory, RunInfo
+from hil.store import Reported, RunInfo
 from hil.store.codec import build, decode
 from hil.store.entries import entry_from_json
-from tests.make_records import RUN_ID, publish_record, publish_thresholds, quick_run, run_info
+from tests.make_records import RUN_ID, leave_run, publish_record, publish_thresholds, quick_run
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "reference"
 FAULT = Fault(RUN_ID, "rig", 3, "the port is gone", "virtual-1")
@@ -115,11 +115,10 @@ def test_warm_up_rows_are_counted_apart() -> None:
 def test_what_the_store_writes_fits_the_schemas(tmp_path: Path) -> None:
     """Every file of a run directory validates against docs/reference/schema, byte for byte as on disk."""
     ci = {"url": "https://github.example/acme/firmware/actions/runs/17", "pull_request": 42}
-    run = RunDirectory.create(tmp_path, run_info(trigger="pr", ci=ci, quarantined=[], legs=2))
     failed = publish_record(board="virtual-2", failed=30)
-    for entry in (*quick_run(("virtual-1",)), failed, TIMED, FAULT, NOT_RUN, COMPARISON):
-        run.append(entry)
-    run.write_verdict(judge(run.read().entries, {"publish": publish_thresholds()}))
+    entries: list[Entry] = [*quick_run(("virtual-1",)), failed, TIMED, FAULT, NOT_RUN, COMPARISON]
+    verdict = judge(entries, {"publish": publish_thresholds()})
+    run = leave_run(tmp_path, entries, verdict, trigger="pr", ci=ci, quarantined=[], legs=2)
     run.write_reported(Reported(report="out/report/index.html", warnings=("the gateway is down",)))
     for line in run.journal_path.read_text().splitlines():
         value = json.loads(line)
