@@ -22,7 +22,7 @@ from hil.thresholds import load
 from hil.thresholds.types import Thresholds
 from tests.boards.idf_stand_in import put_idf
 from tests.boards.revision_rig import commit_all, git
-from tests.lab import ROOT, own_environment
+from tests.lab import ROOT, own_environment, run
 
 RUN_DEADLINE_S = 300.0
 
@@ -129,11 +129,8 @@ def project(tmp_path: Path) -> Path:
 
 
 def hil(project: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-P", "-m", "hil", *words], cwd=project, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, timeout=RUN_DEADLINE_S, check=False,
-        env={**own_environment(), "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    env = {**own_environment(), "PYTHONPATH": str(ROOT)}
+    return run([sys.executable, "-P", "-m", "hil", *words], project, env=env, timeout_s=RUN_DEADLINE_S)
 
 
 @pytest.fixture

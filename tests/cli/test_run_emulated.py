@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +22,7 @@ from hil.run.options import RunOptions
 from hil.virtual.emulator.drivers import check_board
 from tests.cli.test_compare import HIL_TOML, write
 from tests.host_builds import build_product
-from tests.lab import own_environment
+from tests.lab import own_environment, run
 from tests.virtual import esp_emu_standin
 from tools.adopt import PAGE, steps
 
@@ -96,15 +95,11 @@ def test_a_products_build_is_flashed_measured_and_compared_in_turns(node: Path) 
     """By its own probe, on Wi-Fi behind address translation; a stand-in plays the emulator, and the node's
     program its image. Its times are of no chip, so they are advice."""
     program = esp_emu_standin.install(node / "bin", program=node / "node.elf")
-    words = ("run", "--firmware", "build", "--emulator", "esp-emu", "--base", "base")
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "hil", *words, "--suite", "pr and reading_ack", "--no-report"],
-        cwd=node, text=True, timeout=300, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
-        env={
-            **own_environment(), "PYTHONPATH": str(PROJECT_ROOT),
-            "PATH": f"{program.parent}:{os.environ['PATH']}:/usr/sbin:/sbin",
-        },
-    )  # fmt: skip
+    words = ("run", "--firmware", "build", "--emulator", "esp-emu", "--base", "base", "--no-report")
+    argv = [sys.executable, "-P", "-m", "hil", *words, "--suite", "pr and reading_ack"]
+    path = f"{program.parent}:{os.environ['PATH']}:/usr/sbin:/sbin"
+    env = {**own_environment(), "PYTHONPATH": str(PROJECT_ROOT), "PATH": path}
+    done = run(argv, node, env=env, timeout_s=300)
     assert done.returncode == 0, done.stdout
     entries = [json.loads(line) for line in (node / "out/latest/records.jsonl").read_text().splitlines()]
     records = [one for one in entries if one["type"] == "record"]

@@ -19,7 +19,7 @@ import hil
 from hil.base.errors import ConfigError
 from tests.firmware import kernel_rig
 from tests.host_builds import build_product
-from tests.lab import DEADLINE_S, ROOT, SUITES, Lab, make_lab, of_type
+from tests.lab import DEADLINE_S, ROOT, SUITES, Lab, make_lab, of_type, run
 from tools import component_cost, component_names
 
 COMPONENT = ROOT / "firmware" / "esp_hil"
@@ -63,10 +63,8 @@ def built() -> Iterator[tuple[Path, Path, list[Path]]]:
 
 def measure(lab: Lab, product: Path, *more: str) -> subprocess.CompletedProcess[str]:
     """Run `hil run` where a person would: in the product's folder, whose hil.toml makes it the project."""
-    return subprocess.run(
-        lab.command(*more), cwd=product, env={**lab.env, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, timeout=DEADLINE_S, check=False,
-    )  # fmt: skip
+    env = {**lab.env, "PYTHONPATH": str(ROOT)}
+    return run(lab.command(*more), product, env=env, timeout_s=DEADLINE_S)
 
 
 def ruler_hash(bench: Path) -> str:

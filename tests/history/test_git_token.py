@@ -17,7 +17,7 @@ import pytest
 from hil.history.branch import with_token
 from tests.ci.ci_rig import Repository
 from tests.ci.test_locks import jobs
-from tests.lab import ROOT
+from tests.lab import ROOT, run
 
 TOKEN = "ghs_word"
 BASIC = f"basic {base64.b64encode(f'x-access-token:{TOKEN}'.encode()).decode()}"
@@ -57,16 +57,9 @@ def push(repository: Repository, **environment: str) -> subprocess.CompletedProc
     folder.mkdir(exist_ok=True)
     (folder / "allure.jsonl").write_text("{}\n")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("GITHUB_", "GIT_"))}
-    return subprocess.run(
-        [sys.executable, "-m", "hil", "history", "push", "--history", str(folder)],
-        cwd=repository.path,
-        env={**kept, "PYTHONPATH": str(ROOT), "no_proxy": "127.0.0.1", **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=90,
-        check=False,
-    )
+    argv = [sys.executable, "-m", "hil", "history", "push", "--history", folder]
+    own = {"PYTHONPATH": str(ROOT), "no_proxy": "127.0.0.1", **environment}
+    return run(argv, repository.path, env={**kept, **own})
 
 
 @pytest.mark.slow

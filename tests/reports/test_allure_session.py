@@ -7,7 +7,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +16,7 @@ import pytest
 from hil.model import Fault
 from hil.reports.allure import complete_results
 from hil.store import RunDirectory, read_judged_run
-from tests.lab import ROOT
+from tests.lab import ROOT, run
 from tests.reports.allure_runs import results_of
 
 pytestmark = pytest.mark.slow
@@ -47,15 +46,11 @@ def measure(
     argv = [sys.executable, "-m", "tests.reports.allure_session", str(ROOT / "hil" / "benches")]
     argv += ["-c", str(ROOT / "pytest.ini"), "-p", "no:cacheprovider", f"--rack={rack}", "--hil-no-report"]
     argv += [f"--hil-out={folder / 'out'}", "--hil-suite=quick and publish", *arguments]
-    done = subprocess.run(
-        argv, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=DEADLINE_S,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "HIL_TEST_PANIC": panic, "HIL_TEST_LIE": lie},
-        check=False,
-    )  # fmt: skip
-    assert (folder / "out" / "latest").exists(), done.stdout
-    run = (folder / "out" / "latest").resolve()
-    assert (run / "verdicts.json").exists(), done.stdout
-    return run
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "HIL_TEST_PANIC": panic, "HIL_TEST_LIE": lie}
+    done = run(argv, env=env, timeout_s=DEADLINE_S)
+    left = (folder / "out" / "latest").resolve()
+    assert (left / "verdicts.json").exists(), done.stdout
+    return left
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from tests.lab import run
+
 METRICS = Path(__file__).resolve().parents[2] / "docs" / "operate" / "metrics"
 
 Json = dict[str, Any]
@@ -27,15 +29,7 @@ def load(name: str) -> Json:
 
 
 def promtool(*arguments: str, folder: Path = METRICS) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        ["promtool", *arguments],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    return run(["promtool", *arguments], folder, timeout_s=120)
 
 
 def names_in(name: str, pattern: str) -> set[str]:

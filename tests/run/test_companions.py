@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from hil.thresholds.types import PEERS
 from tests.host_builds import build_sanitized
 from tests.network.echo_companion import EchoCompanion
 from tests.network.places import LOOPBACK, place_of
+from tests.run import test_fixtures_rig
 from tests.session.agent_process import AgentProcess
 
 pytestmark = pytest.mark.slow
@@ -32,21 +32,8 @@ BOARD = load_rack(Path(__file__).resolve().parents[2] / "hil" / "racks" / "virtu
 CASE = Case("example", {"count": 5})
 
 
-@dataclass
-class Network:
+class Network(test_fixtures_rig.Network):
     """The part of a run's network that a device needs; broken where ``error`` is given."""
-
-    error: HilError | None = None
-
-    def awake(self, _for_s: float) -> Any:
-        return nullcontext()
-
-    def around(self, _board: object) -> Any:
-        return nullcontext()
-
-    def check(self, _board: object) -> None:
-        if self.error:
-            raise self.error
 
     def place(self, case: Case, board: Any, address: str, *, folder: Path, keep_captures: bool) -> Place:
         return place_of(case, folder, board=board, board_address=address, keep_captures=keep_captures)

@@ -8,9 +8,7 @@ import re
 import socket
 import subprocess
 import threading
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -20,8 +18,9 @@ from hil.model import Case
 from hil.session import AgentSession
 from hil.thresholds import load_all
 from hil.wire import format_command
+from tests.firmware.kernel_rig import Board, board
 from tests.host_builds import FUZZED, build_programs, build_sanitized
-from tests.session.agent_process import AgentProcess
+from tests.lab import wait_for
 from tests.session.fake_agent import Noise
 
 pytestmark = pytest.mark.slow
@@ -40,39 +39,21 @@ def sanitized_build() -> Path:
     return build_sanitized("hil-firmware.elf", *C_TESTS)
 
 
-@dataclass
-class Rig:
-    process: AgentProcess
-    session: AgentSession
-    log: list[str] = field(default_factory=list)
-
-
 @pytest.fixture
-def rig(sanitized_build: Path) -> Iterator[Rig]:
+def rig(sanitized_build: Path) -> Iterator[Board]:
     """A session that has said hello. Afterwards the firmware must have ended without a finding."""
-    process = AgentProcess(sanitized_build / "hil-firmware.elf")
-    log: list[str] = []
-    rig = Rig(process, AgentSession(process, "bench-1", log.append), log)
-    rig.session.wait_ready(timeout_s=20.0)
-    yield rig
-    errors = process.stop()
-    assert process.process.returncode == 0, errors
-    assert "Sanitizer" not in errors
-    assert "runtime error" not in errors
+    with board(sanitized_build / "hil-firmware.elf") as running:
+        yield running
 
 
-def all_parameters(session: AgentSession, case: Case) -> Case:
+def all_parameters(rig: Board, case: Case) -> Case:
     """Complete a case by the defaults that the board lists."""
-    listed = session.command("list", case.bench).fields["parameters"].split(",")
-    defaults = {key: value for key, value, _ in (entry.split(":") for entry in listed)}
-    return Case(bench=case.bench, parameters={**defaults, **case.parameters})
+    return Case(case.bench, rig.parameters(case.bench, **case.parameters))
 
 
 def wait_for_state(session: AgentSession, state: str) -> None:
     """Ask the agent until it is in this state."""
-    deadline = time.monotonic() + STATE_TIMEOUT_S
-    while session.info()["state"] != state:
-        assert time.monotonic() < deadline, f"the agent never became {state}"
+    wait_for(lambda: session.info()["state"] == state, lambda: f"never {state}", STATE_TIMEOUT_S)
 
 
 @pytest.mark.parametrize("program", C_TESTS)
@@ -94,7 +75,7 @@ def test_fuzzing_the_command_side_finds_nothing(tmp_path: Path) -> None:
     assert re.search(rf"Done {FUZZ_RUNS} runs", result.stderr)
 
 
-def test_hello_names_image_benches_and_reason(rig: Rig) -> None:
+def test_hello_names_image_benches_and_reason(rig: Board) -> None:
     """Hello tells what is needed before anything is measured; a bench that takes a driver is not in it."""
     hello = rig.session.hello
     assert hello is not None
@@ -115,7 +96,7 @@ def test_hello_names_image_benches_and_reason(rig: Rig) -> None:
         ("jitter", ("rtos", "trace")),
     ],
 )
-def test_ruler_hash_covers_what_measures(rig: Rig, bench: str, own: tuple[str, ...]) -> None:
+def test_ruler_hash_covers_what_measures(rig: Board, bench: str, own: tuple[str, ...]) -> None:
     """SHA-256 over agent, load, mqtt_link and the bench's own; a change of any makes another ruler."""
     components = ROOT / "firmware" / "components"
     files = [components / "benches" / f"{bench}.c"]
@@ -129,7 +110,7 @@ def test_ruler_hash_covers_what_measures(rig: Rig, bench: str, own: tuple[str, .
     assert rig.session.command("list", bench).fields["ruler_hash"] == expected
 
 
-def test_info_tells_the_environment(rig: Rig) -> None:
+def test_info_tells_the_environment(rig: Board) -> None:
     """Heap, stacks, scheduling and link are there; memory that is a host's is called a host's. A person who
     types help, without tag or checksum, sees every verb."""
     info = rig.session.info()
@@ -160,14 +141,14 @@ def test_info_tells_the_environment(rig: Rig) -> None:
     ],
 )
 def test_bad_parameters_are_refused_with_what_is_allowed(
-    rig: Rig, bench: str, parameters: dict[str, str | int], sentence: str
+    rig: Board, bench: str, parameters: dict[str, str | int], sentence: str
 ) -> None:
     """Nothing is measured with a parameter that the bench does not take, nor of a bench that there is not."""
     with pytest.raises(ConfigError, match=sentence):
         rig.session.run_case(Case(bench=bench, parameters=parameters), timeout_s=5.0)
 
 
-def test_credentials_go_in_and_never_come_out(rig: Rig) -> None:
+def test_credentials_go_in_and_never_come_out(rig: Board) -> None:
     """Every field is accepted, and no part of a secret is printed by the board."""
     pem = "-----BEGIN CERTIFICATE-----\n" + "TWFkZXVwQ2VydA\n" * 100 + "-----END CERTIFICATE-----\n"
     secret = "correct horse battery"
@@ -185,7 +166,7 @@ def test_credentials_go_in_and_never_come_out(rig: Rig) -> None:
     assert secret not in "\n".join(rig.log)
 
 
-def test_a_host_has_no_cable(rig: Rig) -> None:
+def test_a_host_has_no_cable(rig: Board) -> None:
     """A link that the host cannot play is refused by name; Wi-Fi it plays."""
     rig.session.provision({"link": "openeth"})
     with pytest.raises(RigError, match="link-failed error=ESP_ERR_NOT_SUPPORTED"):
@@ -195,16 +176,16 @@ def test_a_host_has_no_cable(rig: Rig) -> None:
     rig.session.network_up(timeout_s=5.0)
 
 
-def test_a_failing_run_tells_why_and_leaves_the_agent_idle(rig: Rig) -> None:
+def test_a_failing_run_tells_why_and_leaves_the_agent_idle(rig: Board) -> None:
     """Without a broker `publish` ends with an error, is acknowledged, and the next command finds it idle."""
-    case = all_parameters(rig.session, PUBLISH)
+    case = all_parameters(rig, PUBLISH)
     with pytest.raises(ConfigError, match=r"ended with ESP_\w+ instead of samples: the broker .* not prov"):
         rig.session.run_case(case, timeout_s=10.0)
     info = rig.session.info()
     assert (info["state"], info["transfer"]) == ("idle", 0)
 
 
-def test_a_transfer_stays_until_it_is_acknowledged(rig: Rig) -> None:
+def test_a_transfer_stays_until_it_is_acknowledged(rig: Board) -> None:
     """It can be asked for again and again; busy is what anything else gets; after the ack it is gone."""
     transfer = rig.session.command("run", "publish", "count=5").fields["transfer"]
     wait_for_state(rig.session, "holding")
@@ -225,7 +206,7 @@ def test_a_transfer_stays_until_it_is_acknowledged(rig: Rig) -> None:
         rig.session.command("ack", transfer)
 
 
-def test_abort_ends_a_run(rig: Rig) -> None:
+def test_abort_ends_a_run(rig: Board) -> None:
     """A bench that would wait long for its broker is stopped, and the agent measures again."""
     with socket.create_server(("127.0.0.1", 0)) as deaf:  # takes the connection, never says a word
         rig.session.provision({"broker_host": "127.0.0.1", "broker_tcp_port": deaf.getsockname()[1]})
@@ -240,7 +221,7 @@ def test_abort_ends_a_run(rig: Rig) -> None:
     assert rig.session.command("run", "publish", "count=5").ok
 
 
-def test_an_aborted_run_ends_as_the_run_it_began(rig: Rig) -> None:
+def test_an_aborted_run_ends_as_the_run_it_began(rig: Board) -> None:
     """Who waits for a run's samples learns at once that it was aborted; the next run has the next number."""
 
     def abort_when_connected(server: socket.socket) -> None:
@@ -253,7 +234,7 @@ def test_an_aborted_run_ends_as_the_run_it_began(rig: Rig) -> None:
     ended = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as deaf:
         rig.session.provision({"broker_host": "127.0.0.1", "broker_tcp_port": deaf.getsockname()[1]})
-        case = all_parameters(rig.session, PUBLISH)
+        case = all_parameters(rig, PUBLISH)
         thread = threading.Thread(target=abort_when_connected, args=(deaf,))
         thread.start()
         try:
@@ -267,7 +248,7 @@ def test_an_aborted_run_ends_as_the_run_it_began(rig: Rig) -> None:
     assert rig.session.command("run", "publish", "count=5").fields["transfer"] == str(int(begun[-1]) + 1)
 
 
-def test_a_repeated_command_is_answered_again_and_not_executed_again(rig: Rig) -> None:
+def test_a_repeated_command_is_answered_again_and_not_executed_again(rig: Board) -> None:
     """The same line with the same tag starts one run, although the rest of a cut line came between."""
     line = format_command("run", "publish", "count=5", tag="twice-1")
     before = len(rig.process.received)
@@ -278,7 +259,7 @@ def test_a_repeated_command_is_answered_again_and_not_executed_again(rig: Rig) -
     assert replies == [b"ok transfer=1", b"ok transfer=1"]
 
 
-def test_a_noisy_line_to_the_board_executes_nothing_wrong(rig: Rig) -> None:
+def test_a_noisy_line_to_the_board_executes_nothing_wrong(rig: Board) -> None:
     """Commands that arrive damaged are refused and sent again; the fields arrive exactly."""
     noise = Noise(seed=3, corrupt=0.2, truncate=0.1, lose_newline=0.1, repeat=0.2)
     write = rig.process.write
@@ -290,7 +271,7 @@ def test_a_noisy_line_to_the_board_executes_nothing_wrong(rig: Rig) -> None:
     assert session.statistics.repeated_commands > 0
 
 
-def test_restart_is_a_new_boot(rig: Rig) -> None:
+def test_restart_is_a_new_boot(rig: Board) -> None:
     """The board comes back with another boot number and without what it was told."""
     before = rig.session.hello
     hello = rig.session.restart(timeout_s=20.0)
