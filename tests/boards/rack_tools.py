@@ -16,7 +16,7 @@ from hil.virtual.air.build import build_air
 from hil.virtual.air.profile import AirProfile
 from hil.virtual.rack_start import BoardLaunch
 from hil.virtual.virtual_rack import VirtualBoardSpec, VirtualRack
-from tests.lab import wait_for
+from tests.lab import all_processes, read_process, wait_for
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 AIR_DIR = CHECKOUT / "out" / "virtual" / "air"
@@ -126,18 +126,7 @@ def wait_until(condition: Callable[[], bool], what: str) -> None:
 
 def children_of(pid: int) -> list[int]:
     """Return the direct children of a process, by its pid here."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and _parent(entry) == pid:
-            found.append(int(entry.name))
-    return found
-
-
-def _parent(entry: Path) -> int:
-    try:
-        return int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-    except (OSError, IndexError):
-        return -1
+    return [process.pid for process in all_processes() if process.parent == pid]
 
 
 def namespace_of(pid: int) -> str:
@@ -159,9 +148,8 @@ def members(namespace: str) -> list[int]:
 def pid_of(namespace: str, word: str) -> int:
     """Return the pid, here, of the member whose command line contains ``word``."""
     for pid in members(namespace):
-        with contextlib.suppress(OSError):
-            if word in Path(f"/proc/{pid}/cmdline").read_text():
-                return pid
+        if (process := read_process(pid)) and word in process.name:
+            return pid
     raise AssertionError(f"no process with {word!r} in the rack")
 
 

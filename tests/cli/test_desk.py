@@ -25,7 +25,7 @@ from hil.cli import desk
 from hil.cli.desk import at_port
 from hil.run.options import RunOptions
 from tests.lab import ROOT, own_environment, path_without
-from tests.virtual.virtual_board_rig import BoardProcess
+from tests.virtual.virtual_board_rig import BoardProcess, own_board
 
 PORT = "/dev/ttyUSB7"
 FOUND = Identity("esp32s3", "34:85:18:00:00:03", "ef 4018", "16 MB")
@@ -170,8 +170,7 @@ def test_a_host_without_a_route_is_told(tmp_path: Path, monkeypatch: pytest.Monk
 
 @pytest.fixture
 def board(tmp_path: Path) -> Iterator[BoardProcess]:
-    mac = f"24:0a:c4:{os.getpid() % 2**24:06x}"  # boards of other sessions have other locks
-    with BoardProcess(tmp_path / "board", "--mac", f"{mac[:11]}:{mac[11:13]}:{mac[13:]}") as process:
+    with own_board(tmp_path) as process:
         yield process
 
 

@@ -53,6 +53,11 @@ class Visit:
         """Return how wide the page is, more than its window where it hangs out."""
         return int(self.page.evaluate("document.documentElement.scrollWidth"))
 
+    def assert_at_home(self, host: str = "") -> None:
+        """Nothing was asked of another host, and the browser had nothing to complain of."""
+        assert self.requests
+        assert (self.foreign(host), self.complaints) == ([], [])
+
     def foreign(self, own_host: str = "") -> list[str]:
         """Return the requests that went to another host than ``own_host`` (host:port)."""
         parts = [(urlsplit(address), address) for address in self.requests]

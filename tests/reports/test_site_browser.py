@@ -65,19 +65,12 @@ def address(out: Path, page: str) -> str:
     return (out / "report" / page).as_uri()
 
 
-def assert_at_home(seen: Visit, host: str = "") -> None:
-    """Nothing was asked of another host, and the browser had nothing to complain of."""
-    assert seen.requests
-    assert seen.foreign(host) == []
-    assert seen.complaints == []
-
-
 @pytest.mark.parametrize("page", ["index.html", "trend/index.html"])
 def test_a_page_opens_over_http(browser: Browser, web: str, page: str) -> None:
     """Behind a web server a page asks its own host alone; so does the test report, see its sections."""
     with visit(browser, f"http://{web}/{page}") as seen:
         seen.show(PAGES[page])
-        assert_at_home(seen, web)
+        seen.assert_at_home(web)
 
 
 def test_a_test_shows_its_past_its_figures_and_whose_fault_it_is(browser: Browser, out: Path) -> None:
@@ -98,7 +91,7 @@ def test_a_test_shows_its_past_its_figures_and_whose_fault_it_is(browser: Browse
         seen.page.locator("img[src^='blob:'], img[src^='data:'], svg text").first.wait_for()
         assert {name for name in seen.requests if "/parts/" in name} - begun
         assert count_past(seen) == 2
-        assert_at_home(seen)
+        seen.assert_at_home()
     parts = out / "report" / "tests" / "parts"
     assert all(path.read_text().startswith("hilPart({") for path in parts.iterdir())
     assert "data/attachments" in (out / "report" / "tests" / "index.html").read_text()
@@ -123,7 +116,7 @@ def test_every_section_of_the_test_report_stays_at_home(browser: Browser, web: s
         change = seen.page.get_by_text("+27.175 ms").first
         red, green, _ = channels(change.evaluate("element => getComputedStyle(element).color"))
         assert abs(red - green) < 40
-        assert_at_home(seen, web)
+        seen.assert_at_home(web)
 
 
 def test_the_trend_shows_three_runs_and_the_third_over_its_limit(browser: Browser, out: Path) -> None:
@@ -143,7 +136,7 @@ def test_the_trend_shows_three_runs_and_the_third_over_its_limit(browser: Browse
         links = seen.page.locator(".drill a")
         hrefs = {link.get_attribute("href") for link in links.all()}
         assert {CI["url"], f"https://github.example/acme/fw/commit/{'c' * 40}"} <= hrefs
-        assert_at_home(seen)
+        seen.assert_at_home()
 
 
 def test_the_first_page_leads_everywhere(browser: Browser, out: Path) -> None:
@@ -165,7 +158,7 @@ def test_the_first_page_leads_everywhere(browser: Browser, out: Path) -> None:
         seen.page.get_by_role("link", name="publish latency p95 publish/transport=tls").first.click()
         seen.show("Category: Regression")
         seen.show(SLOW)
-        assert_at_home(seen)
+        seen.assert_at_home()
 
 
 def test_the_way_back_covers_nothing_and_follows_the_theme(browser: Browser, out: Path) -> None:
@@ -208,7 +201,7 @@ def test_a_test_leads_to_its_trend_and_back(browser: Browser, out: Path) -> None
         seen.page.wait_for_url(re.compile(r"trend/index\.html#chart=[^&]*v2/publish/[^&]*transport=tls"))
         seen.page.locator('a[href^="../tests/index.html#"]').first.click()
         seen.show("Category: Regression")
-        assert_at_home(seen)
+        seen.assert_at_home()
 
 
 def test_labels_stay_within_their_chart(browser: Browser, tmp_path: Path) -> None:
@@ -263,7 +256,7 @@ def test_the_trend_tells_only_what_this_run_measured(browser: Browser, tmp_path:
         seen.page.fill("#filter-text", "transport=tls")
         past.locator("figure").first.wait_for()
         assert past.locator(".case").count() == 1
-        assert_at_home(seen)
+        seen.assert_at_home()
 
 
 def test_a_report_built_again_has_no_fourth_run(browser: Browser, out: Path) -> None:

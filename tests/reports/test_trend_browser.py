@@ -59,7 +59,7 @@ def trend(tab: Visit, report: Path) -> Iterator[Visit]:
     """The trend page; whatever a test does there asks no other host and leaves no complaint."""
     tab.go(f"{report.as_uri()}/trend/index.html")
     yield tab
-    assert_at_home(tab)
+    tab.assert_at_home()
 
 
 def tiles(seen: Visit) -> list[str]:
@@ -94,7 +94,7 @@ def test_a_drill_down_shows_what_is_behind_and_leads_to_its_test(tab: Visit, rep
     for words in BEHIND:
         panel.get_by_text(words).first.wait_for()
     assert panel.locator("canvas:visible").count() == 3
-    assert_at_home(tab)
+    tab.assert_at_home()
     link = tab.page.locator('.drill footer a[href*="tests/index.html#"]').first
     test = (link.get_attribute("href") or "").partition("#")[2]
     link.click()
@@ -105,13 +105,6 @@ def test_a_drill_down_shows_what_is_behind_and_leads_to_its_test(tab: Visit, rep
     board = title.partition(" on ")[2].partition(" ")[0]
     assert f" on {board} (virtual" in name.inner_text()
     assert tab.foreign() == []
-
-
-def assert_at_home(seen: Visit) -> None:
-    """Check that no other host was asked, and that the browser did not complain."""
-    assert seen.requests
-    assert seen.foreign() == []
-    assert seen.complaints == []
 
 
 def test_the_first_screens_answer_what_when_where_and_whose_fault(
@@ -170,7 +163,7 @@ def test_the_first_page_opens_the_event(tab: Visit, report: Path, data: dict[str
         ids = set(event["series"])
         wanted = [item for number, item in enumerate(data["series"]) if number in ids]
         shown(tab, len({tuple(item[name] for name in TOLD_APART) for item in wanted}))
-        assert_at_home(tab)
+        tab.assert_at_home()
 
 
 def test_the_page_says_once_that_its_figures_are_virtual_and_simulated(trend: Visit) -> None:

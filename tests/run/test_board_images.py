@@ -21,7 +21,6 @@ from tests.virtual.virtual_board_rig import (
     OTA_0,
     OTA_1,
     BoardProcess,
-    console,
     flash_files,
     make_build,
 )
@@ -92,15 +91,6 @@ def test_a_build_alone_boots_with_its_own_boot_loader(
     process.wait_for(lambda state: state["app_pid"])
 
 
-def running(process: BoardProcess) -> str:
-    """Reset the board; return the tag of the application that it runs, and its address."""
-    with console(process) as monitor:
-        monitor.reset()
-        monitor.expect("READY tag=")
-        line = monitor.expect("\n").decode().split()
-    return f"{line[0]} {line[-1]}"
-
-
 @pytest.mark.slow
 def test_the_record_names_the_slot_that_the_board_boots_from(
     process: BoardProcess, board: Board, builds: Builds, tmp_path: Path
@@ -113,7 +103,7 @@ def test_the_record_names_the_slot_that_the_board_boots_from(
 
     def check(role: Role, slot: str) -> None:
         assert images.facts(board)["slot"] == slot
-        assert running(process) == f"{role} app=0x{addresses[slot]:x}"
+        assert process.running() == f"{role} app=0x{addresses[slot]:x}"
 
     images.write(board, IMAGE, "base", slot=0, stop=stop)
     check("base", "ota_1")

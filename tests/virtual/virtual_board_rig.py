@@ -23,6 +23,7 @@ from hil.boards import serial_url
 from hil.boards.firmware.image import build_image_dir
 from hil.boards.serial_url import esptool
 from hil.virtual.board.client import BoardControl
+from tests.lab import read_process, wait_for
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 MAC = "24:0a:c4:00:00:01"
@@ -207,6 +208,13 @@ class BoardProcess:
         self.control.power("on")
         return self
 
+    def running(self) -> str:
+        """Reset the board; return the tag of the application that it runs, and its address."""
+        with console(self) as monitor:
+            monitor.reset("READY tag=")
+            line = monitor.expect("\n").decode().split()
+        return f"{line[0]} {line[-1]}"
+
     def esptool(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run the esptool command line on this board, in this process."""
         status, said = run_esptool("--port", self.url(), *arguments)
@@ -229,6 +237,12 @@ class BoardProcess:
         """Flash ``parts`` and return esptool's output."""
         words = [word for offset, path in parts.items() for word in (f"{offset:#x}", str(path))]
         return self.esptool_ok("--baud", "921600", "write-flash", *options, *words)
+
+
+def own_board(folder: Path) -> BoardProcess:
+    """Return a board that no other process's tests have: boards of other sessions have other locks."""
+    mac = f"24:0a:c4:{os.getpid() % 2**24:06x}"
+    return BoardProcess(folder / "board", "--mac", f"{mac[:11]}:{mac[11:13]}:{mac[13:]}")
 
 
 class Console:
@@ -285,18 +299,12 @@ def console(
 
 def is_alive(pid: int) -> bool:
     """Whether the process exists and is not a zombie."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
+    return read_process(pid) is not None
 
 
 def wait_until(condition: Callable[[], bool], what: str) -> None:
     """Poll until ``condition`` holds."""
-    deadline = time.monotonic() + TIMEOUT_S
-    while not condition():
-        assert time.monotonic() < deadline, f"{what} did not happen"
-        time.sleep(0.01)
+    wait_for(condition, lambda: f"{what} did not happen", TIMEOUT_S)
 
 
 def python(

@@ -7,7 +7,6 @@ The board is behind a port as a chip is. ESP-IDF is a stand-in, whose images suc
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -21,7 +20,7 @@ from tests.boards.revision_rig import commit_all, git
 from tests.cli.test_compare import CMAKE, HIL_TOML, KCONFIG, MAIN_C, PROBE, TEST, THRESHOLDS, write
 from tests.host_builds import BUILDS
 from tests.lab import ROOT, own_environment, write_suites
-from tests.virtual.virtual_board_rig import BoardProcess
+from tests.virtual.virtual_board_rig import BoardProcess, own_board
 
 PAGE = ROOT / "docs" / "start" / "your-board.md"
 COMMANDS = re.findall(r"^hil [^#\n]*[^#\s]", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
@@ -79,8 +78,7 @@ def project(tmp_path: Path, virtual_firmware: Path) -> Path:
 
 @pytest.fixture
 def board(tmp_path: Path) -> Iterator[BoardProcess]:
-    mac = f"24:0a:c5:{os.getpid() % 2**24:06x}"  # boards of other sessions have other locks
-    with BoardProcess(tmp_path / "board", "--mac", f"{mac[:11]}:{mac[11:13]}:{mac[13:]}") as process:
+    with own_board(tmp_path) as process:
         yield process
 
 
