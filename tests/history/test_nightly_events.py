@@ -52,12 +52,12 @@ def both(*effects: Effect) -> Effect:
     return lambda n, board, name: sum(effect(n, board, name) for effect in effects)
 
 
-def judged(*racks: Rack, nights: int = 40, metrics: Sequence[str] = METRICS, seed: int = 1) -> Survey:
-    return survey(planted(*racks, nights=nights, metrics=metrics, seed=seed, air=CALM), BENCHES)
+def judged(*racks: Rack, nights: int = 40, metrics: Sequence[str] = METRICS) -> Survey:
+    return survey(planted(*racks, nights=nights, metrics=metrics, air=CALM), BENCHES)
 
 
-def told(*racks: Rack, nights: int = 40, metrics: Sequence[str] = METRICS, seed: int = 1) -> list[NightEvent]:
-    return list(events_of(judged(*racks, nights=nights, metrics=metrics, seed=seed), thresholds=BENCHES))
+def told(*racks: Rack, nights: int = 40, metrics: Sequence[str] = METRICS) -> list[NightEvent]:
+    return list(events_of(judged(*racks, nights=nights, metrics=metrics), thresholds=BENCHES))
 
 
 def test_one_commit_is_one_event() -> None:

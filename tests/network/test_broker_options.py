@@ -32,8 +32,8 @@ TOPIC = "test/topic"
 SENT = 20
 
 
-def publish_numbers(client: Client, count: int = SENT) -> list[bytes]:
-    payloads = [b"%d" % number for number in range(count)]
+def publish_numbers(client: Client) -> list[bytes]:
+    payloads = [b"%d" % number for number in range(SENT)]
     for payload in payloads:
         client.publish(TOPIC, payload)
     return payloads

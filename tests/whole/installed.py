@@ -110,8 +110,12 @@ def _build(folder: Path) -> Path:
     origin = ("remote", "add", "origin", "git@github.example:example/hil.git")
     for words in (("init", "--quiet"), origin, ("add", "--all"), ("commit", "--quiet", "--message=all")):
         git(copy, "-c", "user.name=t", "-c", "user.email=t@example.org", *words)
+    return _wheel(folder, copy)
+
+
+def _wheel(folder: Path, sources: Path) -> Path:
     pip = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir"]
-    done = run([*pip, folder, copy], folder, timeout_s=300)
+    done = run([*pip, folder, sources], folder.parent, timeout_s=300)
     assert done.returncode == 0, done.stdout
     (built,) = folder.glob("*.whl")
     return built
@@ -132,10 +136,7 @@ def plugin_wheel() -> Path:
     built = wheel().parent
     with _locked():
         if not (found := list((built / "plugin").glob("*.whl"))):
-            pip = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir"]
-            done = run([*pip, built / "plugin", built / "checkout" / "fixtures"], built, timeout_s=300)
-            assert done.returncode == 0, done.stdout
-            found = list((built / "plugin").glob("*.whl"))
+            found = [_wheel(built / "plugin", built / "checkout" / "fixtures")]
         return found[0]
 
 
