@@ -14,8 +14,8 @@ from hil.model import Case, Scalar, Series
 from hil.session import AgentSession
 from hil.wire import Note
 from tests.firmware.case_defaults import case_defaults
-from tests.firmware.test_bench_publish import PipeConsole
-from tests.host_builds import build_sanitized
+from tests.firmware.kernel_rig import firmware
+from tests.session.agent_process import AgentProcess
 
 LOOPBACK = "127.0.0.1"
 BOARD_PORT = 5001
@@ -53,7 +53,7 @@ class Program:
 class Board:
     """The firmware as a process, and the conversation with its agent."""
 
-    process: subprocess.Popen[bytes]
+    process: AgentProcess
     session: AgentSession
     notes: list[Note] = field(default_factory=list)
 
@@ -85,21 +85,20 @@ class Network:
     @classmethod
     @contextmanager
     def open(cls) -> Iterator[Network]:
-        elf = build_sanitized("hil-firmware.elf") / "hil-firmware.elf"
         script = "ip link set lo up; echo up; exec sleep 600"
         holder = subprocess.Popen(
             ["unshare", "--map-root-user", "--net", "sh", "-c", script], stdout=subprocess.PIPE, text=True
         )
         assert holder.stdout is not None
         assert holder.stdout.readline() == "up\n"
-        network = cls(elf, ("nsenter", "-t", str(holder.pid), "-U", "-n", "--preserve-credentials"))
+        network = cls(firmware(), ("nsenter", "-t", str(holder.pid), "-U", "-n", "--preserve-credentials"))
         try:
             yield network
         finally:
             network.clear()
             for board in network.boards:
-                board.process.kill()
-                board.process.communicate()
+                board.process.process.kill()
+                board.process.stop()
             holder.kill()
             holder.communicate()
 
@@ -112,8 +111,8 @@ class Network:
         self.programs.clear()
 
     def new_board(self) -> Board:
-        process = subprocess.Popen([*self.prefix, self.elf], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        session = AgentSession(PipeConsole(process), f"board-{len(self.boards) + 1}")
+        process = AgentProcess(*self.prefix, self.elf)
+        session = AgentSession(process, f"board-{len(self.boards) + 1}")
         self.boards.append(Board(process, session))
         session.wait_ready(10.0)
         return self.boards[-1]

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,6 +24,7 @@ from hil.network.process import LocalSpawner
 from tests.boards.rack_tools import CHECKOUT, UnprivilegedSpawner
 from tests.network.iperf_rig import BOARD, IperfLab, iperf_lab
 
+MAKE_LAB = functools.partial(iperf_lab, profile="perfect")
 PORT = 9901
 BURST = 3000
 FRAME_BYTES = 14 + 28 + 12 + 88
@@ -36,12 +37,6 @@ for number in range(1, {BURST} + 1):
     if number % 50 == 0:
         time.sleep(0.001)
 """
-
-
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IperfLab]:
-    with iperf_lab(tmp_path_factory.mktemp("capture"), profile="perfect") as started:
-        yield started
 
 
 def start(lab: IperfLab, path: Path, *interfaces: str, **options: int) -> Capture:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import itertools
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from socket import inet_aton
 
@@ -22,13 +21,8 @@ from hil.network.peers.iperf.merging import analyse
 from hil.network.peers.iperf.process import IperfSettings
 from tests.network.iperf_rig import DEFAULTS, IperfLab, iperf_lab
 
+MAKE_LAB = iperf_lab
 TSHARK_TIMEOUT_S = 30
-
-
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IperfLab]:
-    with iperf_lab(tmp_path_factory.mktemp("packets")) as started:
-        yield started
 
 
 def captured(lab: IperfLab, path: Path, *options: str, udp: bool = False) -> CaptureCounts:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,6 +36,7 @@ from tests.network.dissect_rig import (
     wide_start,
 )
 
+MAKE_LAB = dissect_lab
 pytestmark = pytest.mark.slow
 
 HEADERS = 14 + 20 + 32
@@ -155,12 +156,6 @@ def test_facts_name_parts_and_counts_of_the_boards_connections(tmp_path: Path) -
     assert {name.rpartition("_")[2] for name in facts} == {"bytes", "count"}
     assert overhead_of(segments, board="10.0.0.9").counts["frames"] == 0
     assert overhead_of(segments, board=SERVER).counts["connections"] == 1
-
-
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DissectLab]:
-    with dissect_lab(tmp_path_factory.mktemp("overhead")) as started:
-        yield started
 
 
 @pytest.mark.parametrize("timestamps", [True, False])

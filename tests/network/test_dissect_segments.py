@@ -7,7 +7,6 @@ import re
 import shlex
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import dpkt
@@ -32,6 +31,8 @@ from tests.history.segment_files import (
 )
 from tests.lab import ROOT
 from tests.network.dissect_rig import PLAIN, DissectLab, dissect_lab, dissected, opened
+
+MAKE_LAB = dissect_lab
 
 
 def together(*files: SegmentFile) -> SegmentFile:
@@ -241,12 +242,6 @@ def test_an_icmp_error_is_no_segment(tmp_path: Path) -> None:
     ip.len = len(ip)
     file.frames.append((time_s + 1, bytes(dpkt.ethernet.Ethernet(type=0x0800, data=ip))))
     assert len(dissected(file, tmp_path)) == 5
-
-
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DissectLab]:
-    with dissect_lab(tmp_path_factory.mktemp("segments")) as started:
-        yield started
 
 
 def numbers(segments: list[MqttSegment]) -> Counter[int]:

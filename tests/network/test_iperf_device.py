@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
 
 import pytest
 
@@ -20,23 +19,6 @@ LENGTH_BYTES = {"tcp": 16384, "udp": 1470}
 UDP_KBPS = 4000
 OPTIONS = {"tcp": [], "udp": ["-u", "-b", f"{UDP_KBPS}k"]}
 RATE = {"tcp": 0, "udp": UDP_KBPS}
-
-
-@pytest.fixture(scope="module")
-def shared() -> Iterator[Network]:
-    with Network.open() as network:
-        yield network
-
-
-@pytest.fixture
-def network(shared: Network) -> Iterator[Network]:
-    yield shared
-    shared.clear()
-
-
-@pytest.fixture
-def board(network: Network) -> Board:
-    return network.board()
 
 
 def check_moved(series: Series, receiver: str) -> None:
@@ -362,17 +344,13 @@ def test_peer_not_provisioned(network: Network) -> None:
         network.new_board().run()
 
 
-def abort(board: Board) -> None:
-    assert board.process.stdin is not None
-    board.process.stdin.write(b"abort\n")
-    board.process.stdin.flush()
-
-
 @pytest.mark.parametrize("protocol", ["tcp", "udp"])
 def test_abort_while_waiting(board: Board, protocol: str) -> None:
     """A host that gives up on a board that waits for its peer ends the run."""
     with pytest.raises(RigError, match="aborted"):
-        board.run(lambda: abort(board), protocol=protocol, role="server", timeout_ms=60_000)
+        board.run(
+            lambda: board.process.write(b"abort\n"), protocol=protocol, role="server", timeout_ms=60_000
+        )
 
 
 @pytest.mark.parametrize(
@@ -385,7 +363,7 @@ def test_abort_in_the_middle(board: Board, network: Network, parameters: dict[st
 
     def abort_when_met() -> None:
         assert server.ready() == "met\n"
-        abort(board)
+        board.process.write(b"abort\n")
 
     witness = threading.Thread(target=abort_when_met)
     witness.start()

@@ -9,7 +9,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,16 +28,11 @@ from hil.wire import Note
 from tests.network.iperf_peers import DATAGRAM_BYTES, LOOPBACK, datagram
 from tests.network.iperf_rig import BOARD_PORT, DEFAULTS, IperfLab, iperf_lab, ready, series_of
 
+MAKE_LAB = iperf_lab
 pytestmark = pytest.mark.slow
 
 RATE_KBPS = 8000
 INTERVAL_S = 0.1
-
-
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IperfLab]:
-    with iperf_lab(tmp_path_factory.mktemp("iperf")) as started:
-        yield started
 
 
 def check_received_over_tcp(outcome: Observed) -> Mapping[str, Scalar]:

@@ -26,17 +26,12 @@ from tests.network.mqtt_board import OK
 from tests.network.mqtt_peers_rig import PeersLab, await_end, peers_lab, series_of
 from tests.network.places import BOARD
 
+MAKE_LAB = peers_lab
 pytestmark = pytest.mark.slow
 
 LAB = load_profile("lab")
 SILENT = ("blackout", "wire", "stall", "kill", "subscriber_away")
 SOON_S = 15.0
-
-
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PeersLab]:
-    with peers_lab(tmp_path_factory.mktemp("mqtt")) as started:
-        yield started
 
 
 def ledger_of(place: Place) -> list[dict[str, str]]:

@@ -8,7 +8,6 @@ import shutil
 import signal
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,16 +28,11 @@ from hil.virtual.virtual_rack import profile_in_force
 from tests.lab import Process, all_processes, wait_for
 from tests.network.mqtt_peers_rig import COMPANIONS, PeersLab, await_end, peers_lab, series_of
 
+MAKE_LAB = peers_lab
 pytestmark = pytest.mark.slow
 
 PERFECT = load_profile("perfect")
 AIR = {"air": "crowded"}
-
-
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PeersLab]:
-    with peers_lab(tmp_path_factory.mktemp("mqtt-trouble")) as started:
-        yield started
 
 
 def processes_of(place: Place) -> list[Process]:

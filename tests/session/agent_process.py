@@ -17,13 +17,13 @@ EXIT_POLL_S = 0.05
 
 
 class AgentProcess:
-    """Runs hil-firmware.elf and restarts it when it restarts itself, as a board would.
+    """Runs hil-firmware.elf, the end of ``argv``, and restarts it when it restarts itself, as a board would.
 
     ``variables`` are VBOARD_ ones; those of the caller's own environment are left out.
     """
 
-    def __init__(self, elf: Path, **variables: str) -> None:
-        self._elf = elf
+    def __init__(self, *argv: str | Path, **variables: str) -> None:
+        self._argv = argv
         self._variables = variables
         self._socket, theirs = socket.socketpair()
         self._theirs = theirs
@@ -38,7 +38,7 @@ class AgentProcess:
         environment["VBOARD_RESET_REASON"] = "POWERON" if self.boots == 1 else "SW"
         console = self._theirs.fileno()
         self.process = subprocess.Popen(
-            [self._elf], stdin=console, stdout=console, stderr=subprocess.PIPE, env=environment
+            self._argv, stdin=console, stdout=console, stderr=subprocess.PIPE, env=environment
         )
 
     def read(self, timeout_s: float) -> bytes:
