@@ -79,7 +79,7 @@ class Ppk2StandIn:
         self._slave: int | None = slave
         self.mode, self.vdd_mv, self.feeds = 1, 5000, False
         self.commands: list[bytes] = []
-        self._began_s: float | None = None
+        self.began_s: float | None = None
         self._sent = 0
         self._buffer = b""
         self._stopping = threading.Event()
@@ -123,10 +123,10 @@ class Ppk2StandIn:
             if command == b"\x19" and not self._mute:
                 self._write(metadata(self.mode, self.vdd_mv))
             elif command == b"\x06":
-                self._began_s, self._sent = time.monotonic(), 0
+                self.began_s, self._sent = time.monotonic(), 0
             elif command == b"\x07":
                 self._send()  # what was due before
-                self._began_s = None
+                self.began_s = None
             elif command[0] == 0x0C:
                 self.feeds = command[1] == 1
             elif command[0] == 0x0D:
@@ -135,9 +135,9 @@ class Ppk2StandIn:
                 self.mode = command[1]
 
     def _send(self) -> None:
-        if self._began_s is None or self._silent:
+        if self.began_s is None or self._silent:
             return
-        due = int((time.monotonic() - self._began_s) * RATE_HZ)
+        due = int((time.monotonic() - self.began_s) * RATE_HZ)
         due = due if self._gone_after is None else min(due, self._gone_after)
         while self._sent < due:
             numbers = np.arange(self._sent, min(due, self._sent + 5000))

@@ -10,6 +10,7 @@ import signal
 import time
 from collections.abc import Mapping
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 import trustme
@@ -22,7 +23,6 @@ from tests.firmware.case_defaults import case_defaults
 from tests.network.mqtt_peer import Packet, Peer, nothing
 from tests.network.mqtt_rig import Mosquitto
 from tests.network.publisher_rig import DEADLINE_S, provision, provision_peer
-from tests.session.agent_process import AgentProcess
 
 pytestmark = pytest.mark.slow
 

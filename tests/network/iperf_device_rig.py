@@ -36,7 +36,10 @@ class Program:
 
     def output(self) -> str:
         """Wait for its end and return what it wrote."""
-        return self.process.communicate(timeout=DEADLINE_S)[0]
+        assert self.process.stdout is not None
+        said = self.process.stdout.read()  # communicate() misses what ready() has read beyond its line
+        self.process.wait(timeout=DEADLINE_S)
+        return said
 
     def ready(self) -> str:
         """Wait for its first line."""

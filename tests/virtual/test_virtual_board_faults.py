@@ -151,6 +151,7 @@ def test_garbage(board: BoardProcess) -> None:
 def test_no_reset(board: BoardProcess) -> None:
     """EN is dead: the app goes on as if nothing had been asked, until the line is mended."""
     with console(board) as monitor:
+        monitor.echo("here")  # it has booted
         board.control.fault("no_reset")
         monitor.reset()
         assert monitor.echo("still here") == b"echo still here\n"
