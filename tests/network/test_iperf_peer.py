@@ -82,7 +82,7 @@ def test_a_board_that_sends_over_udp_is_measured_here(lab: IperfLab) -> None:
         assert 0 < mean <= worst
         assert jitter > 0  # of the same differences, by iperf's own clock
     kept = lab.folder / str(outcome.environment["capture"])
-    assert kept.stat().st_size > 60_000
+    assert kept.stat().st_size > 80 * 150  # 85 datagrams, of each the headers
 
 
 def test_a_board_that_serves_in_reverse_is_measured_here(lab: IperfLab) -> None:
