@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The records: names of cases and series, and the JSON of everything the store writes."""
+"""The records: names of cases and series, the JSON of all that the store writes, its schemas and reading."""
 
 from __future__ import annotations
 

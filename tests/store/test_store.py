@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The store: an entry that was appended is on disk, whatever happens next."""
+"""The store: an entry that was appended is on disk, whatever happens next; raw files alone expire."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def test_a_disk_that_fills_up_keeps_every_entry_before(tmp_path: Path) -> None:
     with largest_file(size + 100), pytest.raises(RigError) as caught:
         run.append(ENTRIES[0])
     assert "the 3 entries" in str(caught.value)
-    assert caught.value.next_step
+    assert "free some space" in caught.value.next_step
     assert run.journal_path.stat().st_size == size
     run.append(ENTRIES[2])
     fault = Fault(RUN_ID, "rig", 3, "could not write to the console log", "virtual-1")
@@ -207,6 +207,15 @@ def test_a_disk_that_fills_up_keeps_every_entry_before(tmp_path: Path) -> None:
     run.settle()
     run.settle()
     assert run.read().entries == (*ENTRIES, ENTRIES[2], fault)
+
+
+def test_a_full_device_is_told_by_its_first_error(tmp_path: Path) -> None:
+    """/dev/full takes no byte, and lets nothing be cut off either: what it said of the writing is told."""
+    run = RunDirectory.create(tmp_path, run_info())
+    run.journal_path.unlink()
+    run.journal_path.symlink_to("/dev/full")
+    with pytest.raises(RigError, match=r"No space left on device.*free some space"):
+        run.append(ENTRIES[2])
 
 
 def test_a_verdict_on_a_full_disk_leaves_the_old_one(tmp_path: Path) -> None:
@@ -385,7 +394,7 @@ def test_what_is_raw_expires_and_all_else_stays(tmp_path: Path) -> None:
     assert judge(old.read().entries, {"publish": publish_thresholds()}) == read_verdict(old.verdicts_path)
 
 
-def test_a_link_is_not_followed(tmp_path: Path) -> None:
+def test_no_link_is_followed_to_what_expires(tmp_path: Path) -> None:
     """Neither a linked file nor a linked folder of elsewhere is removed."""
     run = leave(tmp_path / "out", OLD)
     elsewhere = tmp_path / "elsewhere"
