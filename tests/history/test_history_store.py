@@ -264,7 +264,7 @@ def test_of_many_damaged_files_the_first_are_named(tmp_path: Path) -> None:
     assert str(tmp_path) in said[-1]
 
 
-def test_only_some_racks(tmp_path: Path) -> None:
+def test_racks_share_a_folder(tmp_path: Path) -> None:
     """Racks share a folder; another rack's damaged file is not this one's trouble. Before the first run there
     is no history; what else lies in the folder is none either. A run is of one rack: the second file is
     named, and left out."""
