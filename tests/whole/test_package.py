@@ -127,7 +127,7 @@ def test_any_form_of_a_link_becomes_absolute() -> None:
         "blob/v1/LICENSE",
     ):
         assert f"https://git.example/o/r/{address}" in text
-    assert "[away](https://example.org/x.png)" in text
+    assert "[mail](mailto:a@example.org) [away](https://example.org/x.png)" in text
 
 
 def declared() -> dict[str, Requirement]:
