@@ -147,18 +147,14 @@ def test_a_wrong_address_is_a_warning(
     assert_says(push(address, run), *words)
 
 
-@pytest.mark.parametrize(
-    ("scheme", "user"), [("http://", "lab:open-sesame@"), ("https://", "lab:open/se@same@"), ("", "lab@")]
-)
-def test_credentials_in_the_address_are_refused_and_not_repeated(
-    tmp_path: Path, scheme: str, user: str
-) -> None:
+@pytest.mark.parametrize("scheme", ["http://", "https://", ""])
+def test_credentials_in_the_address_are_refused_and_not_repeated(tmp_path: Path, scheme: str) -> None:
     """A password has no place in an address, and the sentence that says so does not spread it."""
     run = store(tmp_path, healthy(), rack="virtual")
-    warning = push(f"{scheme}{user}lab.example:9091", run)
-    assert_says(warning, f"'{scheme}***@lab.example:9091'", USER_VARIABLE)
-    assert "open" not in str(warning)
-    assert "same" not in str(warning)
+    for user in ("lab:open-sesame@", "lab:open/se@same@", "lab@"):
+        warning = push(f"{scheme}{user}lab.example:9091", run)
+        assert_says(warning, f"'{scheme}***@lab.example:9091'", USER_VARIABLE)
+        assert not re.search("open|same", str(warning))
 
 
 def test_field_figures_that_contradict_others_are_a_warning(tmp_path: Path, gateway: Pushgateway) -> None:
