@@ -290,9 +290,8 @@ def test_attachments_stand_in_the_order_in_which_one_looks(eventful: Path) -> No
     *figures, last = (item["name"] for item in result["attachments"])
     assert last == "environment"
     assert all("virtual" in name for name in figures)
-    assert [re.findall("distribution|over time|raw", name) for name in figures] == [
-        *(["distribution"], ["over time"], ["raw"])
-    ]
+    shown = [re.findall("distribution|over time|raw", name) for name in figures]
+    assert shown == [["distribution"], ["over time"], ["raw"]]
     (environment,) = attached(eventful, result, "json")
     assert json.loads(environment)["boots"][0]["device"]["heap_free_bytes"] == 180000
     assert json.loads(environment)["parameters"]["payload_bytes"] == 128

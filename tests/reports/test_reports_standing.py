@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands wherever a run's figures do: that nothing was changed, and what its rack's check is worth."""
+"""What stands wherever a run's figures do: whether anything was changed, what rack and boards are worth."""
 
 from __future__ import annotations
 

@@ -101,6 +101,7 @@ def test_where_nothing_changed_one_line_says_so() -> None:
     for nights, said in (
         (70, "No change .* 70 nights"),
         (3, "3 nights .* 4 "),
+        (1, "1 night so far: .* 4 "),
         (0, "docs/operate/nightly.md"),
     ):
         assert re.fullmatch(f'<p class="soft">.*{said}.*</p>', changed([], nights=nights))
