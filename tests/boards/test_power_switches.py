@@ -371,12 +371,13 @@ def test_a_rack_check_asks_each_board_who_it_is(process: BoardProcess, tmp_path:
 BY_COMMAND = Board("a", "physical", "esp32", "/dev/ttyUSB0", Power("none"), where="rack.yaml:7")
 
 
-def test_the_command_gets_the_action(tmp_path: Path) -> None:
+@pytest.mark.parametrize("action", ["on", "off"])
+def test_the_command_gets_the_action(tmp_path: Path, action: str) -> None:
     """{action} becomes on or off, and a quoted word stays one word."""
     (tmp_path / "switch").write_text(f'#!/bin/sh\nprintf "%s|" "$@" > {tmp_path}/said\n')
     command = Command(f"sh {tmp_path}/switch -a {{action}} 'two words'", 20.0)
-    switch_power(replace(BY_COMMAND, power=Power("command", command)), "on", virtual=no_virtual_board)
-    assert (tmp_path / "said").read_text() == "-a|on|two words|"
+    switch_power(replace(BY_COMMAND, power=Power("command", command)), action, virtual=no_virtual_board)
+    assert (tmp_path / "said").read_text() == f"-a|{action}|two words|"
 
 
 @pytest.mark.parametrize(
