@@ -61,9 +61,9 @@ def add_file(build_dir: Path, offset: str) -> None:
 @pytest.mark.parametrize(
     ("what", "value", "words"),
     [
-        ("file", "0x3ff000", ["storage.bin: 8192 bytes at 0x3", "0x003ff000 will not fit"]),
+        ("file", "0x3ff000", ["storage.bin: 8192 bytes at 0x3ff000", "will not fit", "ESPTOOLPY_FLASHSIZE"]),
         ("file", "0x11000", ["at address: 0x11000", "testapp.bin: ", "storage.bin: 8192 bytes at 0x11"]),
-        ("write_flash_args", ["--flash_size", "3MB"], ["'-fs': '3MB' is not one of"]),
+        ("write_flash_args", ["--flash_size", "3MB"], ["'-fs': '3MB' is not one of", "flasher_args.json"]),
         ("write_flash_args", ["--flash_freq", "33m"], ["'-ff': '33m' is not one of"]),
         ("write_flash_args", ["--flash_modus", "dio"], ["No such option '--flash-modus'"]),
         ("extra_esptool_args", {"before": "warp"}, ["'--before': 'warp' is not one of"]),

@@ -75,6 +75,7 @@ def test_ports_without_a_board_are_told_with_the_reason() -> None:
     found = [Port("/dev/ttyUSB0", "/dev/serial/by-id/one", "CP2102N"), Port("/dev/ttyS0", "/dev/ttyS0")]
     lines = scanned([*found, found[0]], [HERE, "nothing answers", HERE])
     assert re.split("  +", lines[0])[:5] == ["/dev/ttyUSB0", "esp32s3", HERE.mac, "16 MB", "CP2102N"]
+    assert lines[0].endswith(" in no rack file")
     assert re.split("  +", lines[1]) == ["/dev/ttyS0", "-", "nothing answers"]
     assert lines[2] == lines[0]
     assert len(lines) == 8

@@ -70,7 +70,7 @@ def test_a_new_event_opens_one_issue_with_all_that_is_needed(nights: Nights) -> 
     assert f"`{GOOD[:12]}..{BAD[:12]}`](https://github.com/{HOME}/compare/{GOOD}...{BAD})" in body
     assert f"({REPORT}/trend/)" in body
     assert event["bisect"] in body
-    assert ", Ana Diaz)" in as_read(body)
+    assert "(Send at once, Ana Diaz)" in as_read(body)
 
 
 def test_the_same_event_is_followed_and_never_opened_twice(nights: Nights) -> None:
