@@ -75,11 +75,14 @@ def test_each_range_is_exact_to_its_step(amps: float) -> None:
 
 
 def test_a_calibration_that_says_no_resistor_keeps_the_usual_one() -> None:
-    """0 Ω would make each current infinite; a value that is no number is an error. The voltage is told in
-    whole millivolts: 800 mV is 3, 32, which is what is known of the protocol."""
+    """0 Ω would make each current infinite; a value that is no number is an error."""
     assert Calibration.parse("R4: 0.000\nUG4: 1.5\nEND").factors["R"][4] == 0.043
     with pytest.raises(ValueError, match="many"):
         Calibration.parse("R4: many\nEND")
+
+
+def test_the_voltage_is_told_in_whole_millivolts() -> None:
+    """800 mV is 3, 32: what is known of the protocol."""
     assert regulator_set(800) == bytes((0x0D, 3, 32))
     assert regulator_set(3300) == struct.pack(">BH", 0x0D, 3300)
 

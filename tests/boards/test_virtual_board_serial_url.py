@@ -49,13 +49,7 @@ def test_name_makes_esptool_reset_line_by_line(port: serial.SerialBase, process:
 
 
 def test_timeout_is_not_negotiated(port: serial.SerialBase) -> None:
-    """Setting ``timeout`` sends nothing; a negative one is refused. A closed port cannot be read, and can be
-    opened again."""
-    port.close()
-    with pytest.raises(serial.PortNotOpenError):
-        port.read()
-    port.open()
-    assert port.is_open
+    """Setting ``timeout`` sends nothing; a negative one is refused."""
     sent: list[bytes] = []
     port._internal_raw_write = sent.append
     port.timeout = 1.5
@@ -63,6 +57,15 @@ def test_timeout_is_not_negotiated(port: serial.SerialBase) -> None:
     assert sent == []
     with pytest.raises(ValueError, match="Not a valid timeout"):
         port.timeout = -1
+
+
+def test_closed_port_refuses(port: serial.SerialBase) -> None:
+    """A closed port cannot be read, and can be opened again."""
+    port.close()
+    with pytest.raises(serial.PortNotOpenError):
+        port.read()
+    port.open()
+    assert port.is_open
 
 
 def read_for_ever(port: serial.SerialBase) -> None:

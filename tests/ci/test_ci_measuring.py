@@ -258,8 +258,7 @@ def test_an_emulators_leg_measures_what_was_built_in_the_projects_rack(shop: Sho
 def test_a_pinned_emulator_is_installed_where_it_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the project's own file; what does not install ends the job with its status. Results are
-    beside the project's hil.toml, which may lie above the folder that is measured."""
+    """By the project's own file; what does not install ends the job with its status."""
     leg = Leg("esp-emu-esp32c6", "emulator", "quick", "esp32c6")
     (tmp_path / "node" / "hil").mkdir(parents=True)
     (tmp_path / "node" / "hil.toml").write_text("")
@@ -282,6 +281,10 @@ def test_a_pinned_emulator_is_installed_where_it_is_not(
     emulator.chmod(0o755)
     assert run_command(["ci", "measure", leg.name]) == 0
     assert became
+
+
+def test_results_are_where_the_project_has_them(tmp_path: Path) -> None:
+    """Beside its hil.toml, which may lie above the folder that is measured."""
     (tmp_path / "app" / "main").mkdir(parents=True)
     (tmp_path / "app" / "hil.toml").write_text("")
     assert out_of(tmp_path / "app" / "main") == tmp_path / "app" / "out"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is installed where: the lock files, what is kept between jobs, and what Dependabot reads."""
+"""What is installed: lock files, what is kept between jobs, what Dependabot reads, what a mirror has to have."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ def test_artefacts_fetched_without_a_pattern_are_judged(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "line", ["curl -fsSL x | sh", "git clone https://github.com/a/b", "docker pull ghcr.io/a"]
 )
-def test_a_script_that_names_one_is_found(line: str) -> None:
+def test_a_script_that_names_a_host_is_found(line: str) -> None:
     """The look for hosts finds them, and not where they stand in a remark."""
     assert _HOST.search(_COMMENT.sub("", line))
     assert not _HOST.search(_COMMENT.sub("", f"true # {line}"))

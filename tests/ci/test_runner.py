@@ -166,11 +166,14 @@ def test_what_one_run_has_at_a_time_is_no_place_for_two(point: str, why: str, tm
     assert str(rack) in str(error.value)
 
 
-def test_a_virtual_rack_needs_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A rack of processes needs no rights: the file and the way out are named. Without the right to register
-    nothing is asked of the rack, and the variable is named."""
+def test_a_virtual_rack_needs_none() -> None:
+    """A rack of processes needs no rights: the file and the way out are named."""
     done = CliRunner().invoke(command, ["files", "--rack", str(ROOT / "hil/racks/virtual.yaml")])
     assert "no physical board" in str(done.exception)
+
+
+def test_a_token_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the right to register nothing is asked of the rack, and the variable is named."""
     monkeypatch.delenv("HIL_RUNNER_TOKEN", raising=False)
     done = CliRunner().invoke(command, ["serve", "--repo", "a/b", "--to", "x@y", "--once"])
     assert "HIL_RUNNER_TOKEN" in str(done.exception)

@@ -312,12 +312,15 @@ def test_what_gives_a_rack_up_is_in_the_group_of_its_job() -> None:
 
 def test_each_step_is_a_command_of_this_checkout() -> None:
     """One line, so that a person can run it; expressions reach it through its environment only. Of another
-    repository's workflow the pipeline takes no secret. pull_request_target runs nowhere; workflow_run only
-    where nothing that a fork sent is run. A label starts nothing: its run would skip the required job for
-    most, and GitHub counts that as passed."""
+    repository's workflow the pipeline takes no secret."""
     assert not [where for where, step in steps() if len(step.get("run", "").strip().splitlines()) > 1]
     assert not [where for where, step in steps() if "${{" in step.get("run", "")]
     assert "secrets" not in load(ROOT / MEASURE)["on"]["workflow_call"]
+
+
+def test_no_event_gives_a_fork_our_token_or_skips_the_required_job() -> None:
+    """pull_request_target runs nowhere; workflow_run only where nothing that a fork sent is run. A label
+    starts nothing: its run would skip the required job for most, and GitHub counts that as passed."""
     event = load(ROOT / CALLER)["on"]["pull_request"]
     assert event["types"] == ["opened", "synchronize", "reopened", "edited"]
     for path in WORKFLOWS:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """pr.yml and what it calls, run by act, for each kind of pull request, and what hil-verdict makes of it.
 
-The rest of it runs elsewhere, but for rack.yml, up to the board. What act lacks (concurrency,
+rack.yml is run up to the board; the rest of it runs elsewhere. What act lacks (concurrency,
 labels of runners, environments), by the commands against a server that behaves like GitHub's: test_racks.py.
-Another repository: test_measure.py. Nights, and the order of jobs: test_workflows.py.
+Another repository: test_measure.py. Nights, and the order of jobs: test_workflows.py. Last, that what stands
+in for GitHub's actions lays files out as the pinned versions do.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of `make bench`: what they read, and how their command goes through them."""
+"""The figures of `make bench`: how their command goes through them, what they read, the truth of losses."""
 
 from __future__ import annotations
 

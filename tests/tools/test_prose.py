@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What looks after the pages: the linter, the list of messages, what is pasted, the tests of pages alone."""
+"""What looks after the pages: the linter, messages, what is pasted, tests of pages alone, what CI costs."""
 
 from __future__ import annotations
 
