@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is installed: lock files, what is kept between jobs, what Dependabot reads, what a mirror has to have."""
+"""What is installed: lock files, what is kept between jobs, what Dependabot reads, what a mirror needs."""
 
 from __future__ import annotations
 

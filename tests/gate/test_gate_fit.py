@@ -1,19 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The test on values, look by look: error rates, freezing, boards, slots, drift, values that are none."""
+"""The test on values, look by look: error rates, boards, drift, strange values, boundaries, one by hand."""
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 import scipy.stats
 
-from hil.gate.decision import ENOUGH_TO_PASS
+from hil.gate.boundaries import boundaries, go_on, information, of_looks, spent
+from hil.gate.decision import ENOUGH_TO_PASS, Design
 from hil.gate.fit import FittedBoot, look_at
 from tests.gate.gate_boots import LOOKS, UNEVEN_LOOKS, Decision, Rig, decide, design, in_turns, until
+from tests.lab import ROOT
 
 MANY = 1000
 
@@ -278,3 +282,152 @@ def test_the_smallest_effect_is_found_four_times_of_five() -> None:
     slower = float(np.expm1(np.median(effects)))
     found = decide(*rig.run(slower=slower, looks=((16, 16),)), one_look)
     assert share(found, "regressed") == pytest.approx(0.8, abs=0.1)
+
+
+FIFTHS = (0.2, 0.4, 0.6, 0.8, 1.0)
+PLANNED = (0.12, 0.26, 0.38, 0.52, 0.76, 1.0)
+PLAN = ((3, 3), (6, 6), (10, 10), (16, 16))
+
+
+def by(fractions: tuple[float, ...], alpha: float) -> tuple[float, ...]:
+    return boundaries(fractions, tuple(spent(alpha, one) for one in fractions))
+
+
+def crossing_probability(
+    fractions: Sequence[float], bounds: Sequence[float], drift: Callable[[float], float] = lambda _: 0.0
+) -> float:
+    """Return how likely z crosses any of ``bounds``, its mean at fraction t being ``drift(t)``."""
+    points, masses, before, crossed, mean = np.zeros(1), np.ones(1), 0.0, 0.0, 0.0
+    for fraction, bound in zip(fractions, bounds, strict=True):
+        root, step = math.sqrt(fraction), math.sqrt(fraction - before)
+        shift = drift(fraction) * root
+        points = points + (shift - mean)
+        crossed += float(masses @ scipy.stats.norm.cdf((points - bound * root) / step))
+        points, masses = go_on(points, masses, root, step, bound)
+        before, mean = fraction, shift
+    return crossed
+
+
+@pytest.mark.parametrize(
+    ("fractions", "published"),
+    [(FIFTHS, (4.877, 3.357, 2.680, 2.290, 2.031)), ((1 / 3, 2 / 3, 1.0), (3.7103, 2.5114, 1.9930))],
+)
+def test_published_boundaries(fractions: tuple[float, ...], published: tuple[float, ...]) -> None:
+    """Equal looks at a one-sided 2.5 %: values from the literature."""
+    assert by(fractions, 0.025) == pytest.approx(published, abs=0.0006)
+
+
+@pytest.mark.parametrize("alpha", [0.0005, 0.025])
+def test_boundaries_spend_alpha(alpha: float) -> None:
+    """Without a drift any boundary is crossed with probability alpha, at uneven looks too."""
+    assert crossing_probability(PLANNED, by(PLANNED, alpha)) == pytest.approx(alpha, rel=0.01)
+
+
+def test_boundaries_agree_with_simulation() -> None:
+    """Brownian motion crosses as often as the recursion says, with and without a drift."""
+    random = np.random.RandomState(5)
+    fractions = np.array(PLANNED)
+    steps = np.diff(fractions, prepend=0.0)
+    sums = np.cumsum(random.normal(size=(100_000, 6)) * np.sqrt(steps), axis=1)
+    found = by(PLANNED, 0.025)
+    for drift in (0.0, 2.5):
+        crossed = ((sums + drift * fractions) / np.sqrt(fractions) > np.array(found)).any(axis=1).sum()
+        expected = crossing_probability(PLANNED, found, lambda t, drift=drift: drift * math.sqrt(t))
+        low, high = scipy.stats.binom.interval(0.9999, len(sums), expected)
+        assert low <= crossed <= high
+
+
+def test_a_boundary_hangs_on_the_looks_before_it_only() -> None:
+    """What comes later, planned or not, changes no boundary that a decision was made by."""
+    assert by(PLANNED, 0.001)[:3] == by((*PLANNED[:3], 0.6, 0.9, 1.0), 0.001)[:3]
+
+
+def test_the_looks_of_a_plan_spend_alpha_together() -> None:
+    """However many there are; one look is a plain test. Looks that may err in every second case, the largest
+    share that a policy may name, have boundaries too."""
+    assert of_looks(((4, 4),), 0.05) == pytest.approx((1.6449,), abs=1e-4)
+    fractions = tuple(information(look) / information(PLAN[-1]) for look in PLAN)
+    assert crossing_probability(fractions, of_looks(PLAN, 0.01)) == pytest.approx(0.01, rel=0.01)
+    for alpha in (0.34, 0.5):
+        found = of_looks(PLAN, alpha)
+        assert len(found) == len(PLAN)
+        assert all(math.isfinite(bound) for bound in found)
+
+
+def test_no_boundary_from_nonsense() -> None:
+    """Fractions that do not grow, and an alpha that is none, are errors that say so."""
+    with pytest.raises(ValueError, match="must grow"):
+        boundaries((0.5, 0.5, 1.0), (0.001, 0.002, 0.003))
+    with pytest.raises(ValueError, match=r"between 0 and 0\.5"):
+        boundaries((1.0,), (0.0,))
+
+
+ALPHA, BOOTS = 0.005, 8
+
+
+class ByHand(NamedTuple):
+    """The fit of a level and a line a board, and of one effect: by the normal equations of all boots."""
+
+    slopes: Sequence[float]
+    effect: float
+    squares: float
+    freedom: int
+    deviation: float
+    error: float
+
+    @classmethod
+    def of(cls, boards: Sequence[Sequence[tuple[bool, float]]]) -> ByHand:
+        rows, values = [], []
+        for number, board in enumerate(boards):
+            for place, (is_candidate, value) in enumerate(board):
+                own = [0.0] * 2 * len(boards)
+                own[2 * number : 2 * number + 2] = [1.0, place - (BOOTS - 1) / 2]
+                rows.append([*own, float(is_candidate)])
+                values.append(value)
+        design, y = np.array(rows), np.array(values)
+        inverse = np.linalg.inv(design.T @ design)
+        fitted = inverse @ design.T @ y
+        squares = float(((y - design @ fitted) ** 2).sum())
+        freedom = len(y) - design.shape[1]
+        variance = squares / freedom
+        return cls(
+            [float(fitted[2 * n + 1]) for n in range(len(boards))], float(fitted[-1]), squares, freedom,
+            math.sqrt(variance), math.sqrt(variance * float(inverse[-1, -1])),
+        )  # fmt: skip
+
+
+def section() -> str:
+    return (ROOT / "docs" / "explain" / "verdict-by-hand.md").read_text(encoding="utf-8")
+
+
+def boards() -> list[list[tuple[bool, float]]]:
+    """Return (is the candidate's, logarithm) of the boots that the page lists, in their order."""
+    rows = re.findall(r"^\| b\d \| (.+) \|$", section(), flags=re.MULTILINE)
+    cells = [[cell.split() for cell in row.split(" | ")] for row in rows]
+    return [[(role == "C", math.log(float(value))) for role, value in row] for row in cells]
+
+
+def test_the_verdict_by_hand_is_right() -> None:
+    """Slopes, squares, error, z, boundary and interval of the page follow from its boots. The gate's
+    difference, error and deviation are those by hand, to the last digits, and so is the decision."""
+    found = ByHand.of(boards())
+    boundary = float(scipy.stats.t.isf(ALPHA, found.freedom))
+    reach = boundary * found.error
+    low, change, high = (
+        math.expm1(at) * 100 for at in (found.effect - reach, found.effect, found.effect + reach)
+    )
+    for said in (
+        *(f"{math.expm1(slope) * 100:+.2f} %" for slope in found.slopes),
+        f"the change is {found.effect:.4f}",
+        f"add up to {found.squares:.6f}, over 16 boots less {16 - found.freedom}",
+        f"boots differ by {found.deviation * 100:.2f} %",
+        f"= {found.error:.5f}. That is z = {found.effect / found.error:.1f}",
+        f"exceeds {boundary:.2f} as rarely",
+        f"**regressed**, by {change:.1f} % [{low:+.1f}, {high:+.1f}]",
+    ):
+        assert said in " ".join(section().split()), said
+    own = [[FittedBoot(place, *boot) for place, boot in enumerate(board)] for board in boards()]
+    seen = look_at(own, Design(((4, 4),), ALPHA, 0.05, math.log(1.10), math.log(1.03)), 1)
+    assert seen.state == "regressed"
+    by_hand = [found.effect, found.error, found.deviation]
+    np.testing.assert_allclose([seen.difference, seen.error, seen.boot_deviation], by_hand, rtol=1e-10)
