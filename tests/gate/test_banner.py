@@ -169,9 +169,11 @@ def test_a_share_is_a_number_of_any_size(change: float, was: float, words: str) 
 
 def test_only_an_exact_figure_is_said_without_an_interval() -> None:
     """No smallest change is claimed for it, its unit stands once, as people write it; an estimate is none."""
-    assert "would have been seen" not in describe(ITEM, "a-run")
+    estimate = replace(ITEM, low=300.0, high=460.0)
+    for item, claims in ((ITEM, False), (estimate, True)):
+        assert ("would have been seen" in describe(item, "a-run")) is claims
     assert exactly(replace(ITEM, unit="bytes")) == "+3.1 % (12,408 → 12,790 B)"
-    assert exactly(replace(ITEM, low=300.0, high=460.0)) == ""
+    assert exactly(estimate) == ""
 
 
 def test_one_reason_of_many_comparisons_is_said_once() -> None:
