@@ -15,10 +15,8 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from click.testing import CliRunner
 
 from hil.base.errors import ConfigError
-from hil.base.project import read_project
 from hil.boards.firmware.app_image import APP_DESCRIPTION, read_app_description
 from hil.boards.firmware.build import build
 from hil.boards.firmware.build_folder import Image, flash_files
@@ -28,7 +26,6 @@ from hil.boards.firmware.revision import SourceState
 from hil.boards.firmware.selection import compare_bundles, find_firmware, verify_bundle
 from hil.boards.rack import Board, Power
 from hil.cli.app import run_command
-from hil.cli.init import command as init
 from hil.run import product_device
 from hil.run.product_device import ProductDevice
 from hil.virtual.air.build import build_air
@@ -599,37 +596,3 @@ def test_zeros_for_the_hash_of_the_elf_prove_nothing(
         device._check_proven()
     assert "--elf-sha256-offset 0xb0" in caught.value.next_step
     assert APP_DESCRIPTION.size == 0x100  # of which the hash is at 0x90: 0xb0 in the file, behind its headers
-
-
-@pytest.mark.parametrize(
-    ("files", "targets", "left"),
-    [
-        ({"sdkconfig.defaults.esp32s3-devkit": "", "sdkconfig.defaults.ci": ""}, ("esp32s3",), ""),
-        ({"sdkconfig.defaults.esp32c3.release": "", "sdkconfig.defaults.esp32c3": ""}, ("esp32c3",), ""),
-        ({"sdkconfig.defaults.esp32.wroom": ""}, ("esp32",), ""),
-        ({"sdkconfig.defaults.prod": 'CONFIG_IDF_TARGET="esp32c6"\n'}, ("esp32c6",), ""),
-        ({"sdkconfig.old": 'CONFIG_IDF_TARGET="esp32c6"\n'}, ("esp32",), ""),
-        ({"sdkconfig.ci.p4_wifi": 'CONFIG_IDF_TARGET="esp32p4"\n'}, ("esp32",), ""),
-        ({"sdkconfig.defaults.esp32c61": ""}, ("esp32",), "sdkconfig.defaults.esp32c61: esp32c61 is no chip"),
-        ({"sdkconfig": 'CONFIG_IDF_TARGET="linux"\n'}, ("esp32",), "sdkconfig: linux is no chip"),
-    ],
-)
-def test_targets_are_chips_whatever_the_variants_are_called(
-    files: dict[str, str], targets: tuple[str, ...], left: str, tmp_path: Path
-) -> None:
-    """A variant's name is no chip: hil.toml names chips alone, and a chip that hil lacks is said."""
-    (tmp_path / "CMakeLists.txt").write_text("include($ENV{IDF_PATH}/tools/cmake/project.cmake)\nproject(it)")
-    for name, content in files.items():
-        (tmp_path / name).write_text(content)
-    done = CliRunner().invoke(init, [str(tmp_path), "--workflow", "o/r@v1"], catch_exceptions=False)
-    assert done.exit_code == 0
-    assert read_project(tmp_path).targets == targets
-    assert left in done.output
-    assert ("left " in done.output) == bool(left)
-
-
-def test_a_target_of_hil_toml_that_is_no_chip_is_refused(tmp_path: Path) -> None:
-    """The file, the word, and the nearest chip are named, before anything is built."""
-    (tmp_path / "hil.toml").write_text('schema = 1\n[firmware]\nfolder = "."\ntargets = ["esp32s33"]\n')
-    with pytest.raises(ConfigError, match=r"hil\.toml: firmware\.targets .*'esp32s33'.*mean 'esp32s3'"):
-        read_project(tmp_path)

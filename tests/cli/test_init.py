@@ -208,3 +208,36 @@ def test_the_project_is_the_nearest_that_is_marked(tmp_path: Path) -> None:
     assert find_project(checkout / "docs", checkout) == checkout
     (tmp_path / "a" / "b" / "hil.toml").write_text("")
     assert find_project(inner, checkout) == tmp_path / "a" / "b"
+
+
+@pytest.mark.parametrize(
+    ("files", "targets", "left"),
+    [
+        ({"sdkconfig.defaults.esp32s3-devkit": "", "sdkconfig.defaults.ci": ""}, ("esp32s3",), ""),
+        ({"sdkconfig.defaults.esp32c3.release": "", "sdkconfig.defaults.esp32c3": ""}, ("esp32c3",), ""),
+        ({"sdkconfig.defaults.esp32.wroom": ""}, ("esp32",), ""),
+        ({"sdkconfig.defaults.prod": 'CONFIG_IDF_TARGET="esp32c6"\n'}, ("esp32c6",), ""),
+        ({"sdkconfig.old": 'CONFIG_IDF_TARGET="esp32c6"\n'}, ("esp32",), ""),
+        ({"sdkconfig.ci.p4_wifi": 'CONFIG_IDF_TARGET="esp32p4"\n'}, ("esp32",), ""),
+        ({"sdkconfig.defaults.esp32c61": ""}, ("esp32",), "sdkconfig.defaults.esp32c61: esp32c61 is no chip"),
+        ({"sdkconfig": 'CONFIG_IDF_TARGET="linux"\n'}, ("esp32",), "sdkconfig: linux is no chip"),
+    ],
+)
+def test_targets_are_chips_whatever_the_variants_are_called(
+    files: dict[str, str], targets: tuple[str, ...], left: str, tmp_path: Path
+) -> None:
+    """A variant's name is no chip: hil.toml names chips alone, and a chip that hil lacks is said."""
+    idf_project(tmp_path)
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    said = init(tmp_path)
+    assert read_project(tmp_path).targets == targets
+    assert left in said
+    assert ("left " in said) == bool(left)
+
+
+def test_a_target_of_hil_toml_that_is_no_chip_is_refused(tmp_path: Path) -> None:
+    """The file, the word, and the nearest chip are named, before anything is built."""
+    (tmp_path / "hil.toml").write_text('schema = 1\n[firmware]\nfolder = "."\ntargets = ["esp32s33"]\n')
+    with pytest.raises(ConfigError, match=r"hil\.toml: firmware\.targets .*'esp32s33'.*mean 'esp32s3'"):
+        read_project(tmp_path)
