@@ -324,9 +324,9 @@ def test_an_image_that_the_base_lacks_is_told() -> None:
 @pytest.mark.parametrize(
     ("cause", "latency_ms", "outcome", "exit_code", "first"),
     [
-        ("sources", 7, "no-baseline", 0, "Limits only, "),
+        ("sources", 7, "no-baseline", 0, "Limits only, as the base "),
         ("unknown", 7, "undecided", 4, "Undecided: nothing was compared"),
-        ("identical", 7, "pass", 0, "Limits only, "),
+        ("identical", 7, "pass", 0, "Limits only, as the firmware "),
         ("identical", 60, "regressed", 1, "2 of 3 limits broken"),
     ],
 )
