@@ -458,9 +458,8 @@ def test_a_rack_that_is_not_qualified_says_so(
     assert f"| {mark} |" in page_of(plan, verdict, tmp_path, "summary")
     shutil.rmtree(tmp_path / "rack-esp32")
     leave_rack_run(tmp_path / "rack-esp32")
-    assert (
-        leg_of(tmp_path / "rack-esp32", "rack-esp32").standing == ""
-    )  # limits alone are no judgement of a change
+    # limits alone are no judgement of a change
+    assert leg_of(tmp_path / "rack-esp32", "rack-esp32").standing == ""
 
 
 def night(legs: Path, items: Sequence[ComparedSeries], *, faults: Sequence[Fault] = ()) -> CiVerdict:

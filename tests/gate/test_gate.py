@@ -317,7 +317,9 @@ def test_void_samples_are_left_out_and_told() -> None:
     assert "; 12 of 100 samples void: " in kept.sentence
     assert series(found, "publish_failed_ratio").outcome == "pass"
     (warning,) = found.warnings
-    assert (found.exit_code, warning[:3], warning[-20:]) == (0, "12 ", " 5.3 ms (virtual-1).")
+    assert found.exit_code == 0
+    assert warning.startswith("12 ")
+    assert warning.endswith(" 5.3 ms (virtual-1).")
 
 
 @pytest.mark.parametrize(
