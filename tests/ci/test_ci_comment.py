@@ -274,7 +274,8 @@ def test_a_run_that_has_no_comment(rig: Rig, run: dict[str, Any], words: str) ->
 
 
 @pytest.mark.parametrize(
-    ("verdict", "second"), [("cancelled", None), ("", None), ("success", "failure"), ("success", "")]
+    ("verdict", "second"),
+    [("cancelled", None), ("", None), ("success", "failure"), ("success", "cancelled"), ("success", "")],
 )
 def test_the_artefact_must_agree_with_the_required_check(
     rig: Rig, same: bytes, verdict: str, second: str | None
