@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flashing a virtual board with the real esptool: what works, and whose fault it is where it does not."""
+"""Flashing a virtual board with the real esptool: one build or two, NVS, and whose a fault is."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The build directory around a host ELF: what esptool and pytest-embedded need, the same bytes each time."""
+"""The build directory around a host ELF: what others need, the same bytes each time, and their sizes."""
 
 from __future__ import annotations
 

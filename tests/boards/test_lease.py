@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leases between real processes."""
+"""Leases between real processes and users, and locks whose holder left no record."""
 
 from __future__ import annotations
 

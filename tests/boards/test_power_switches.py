@@ -402,3 +402,9 @@ def test_a_command_that_fails_is_a_sentence(
     command = Command(f"{path} {{action}}", 0.2 if "sleep" in str(text) else 20.0)
     with pytest.raises(RigError, match=f"rack.yaml:7: .*{sentence}"):
         switch_power(replace(BY_COMMAND, power=Power("command", command)), "on", virtual=no_virtual_board)
+
+
+def test_a_plug_with_words_of_its_own_is_told_so() -> None:
+    """StateText is Tasmota's setting, which home automation changes: no relay is missing."""
+    with served(Plug("tasmota", bool, words=("0", "1"))) as plug, pytest.raises(RigError, match="StateText1"):
+        Tasmota(plug.url, 1).switch(on=True)

@@ -10,14 +10,12 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from hil.base.errors import ConfigError, RigError
+from hil.base.errors import ConfigError
 from hil.boards import environment
 from hil.boards.firmware.build import VIRTUAL_TARGETS
 from hil.boards.places.exporter import exporter_config
-from hil.boards.power.tasmota import Tasmota
 from hil.boards.rack import Rack, load_rack
 from hil.boards.rack.check import check_rack
-from tests.boards.switch_rig import Plug, served
 from tests.lab import ROOT
 
 RACKS = Path(__file__).resolve().parents[2] / "hil" / "racks"
@@ -350,9 +348,3 @@ def test_an_address_that_is_not_the_interfaces_is_told(tmp_path: Path, address: 
     found = {one.subject: one for one in check_rack(rack, tmp_path / "locks", served={})}["interface lo"]
     assert not found.ok
     assert words in found.sentence
-
-
-def test_a_plug_with_words_of_its_own_is_told_so() -> None:
-    """StateText is Tasmota's setting, which home automation changes: no relay is missing."""
-    with served(Plug("tasmota", bool, words=("0", "1"))) as plug, pytest.raises(RigError, match="StateText1"):
-        Tasmota(plug.url, 1).switch(on=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A verdict counts where its records come to the same, by limits that a pull request cannot loosen unseen."""
+"""A verdict counts where its records come to the same, by limits not loosened unseen; nonsense is none."""
 
 from __future__ import annotations
 
