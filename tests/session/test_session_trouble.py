@@ -44,6 +44,7 @@ RISCV_PANIC = [
         (["abort() was called at PC 0x400d1234 on core 0", "Rebooting..."], FirmwareError, "called abort"),
         (["assert failed: bench_run publish.c:42 (ring)"], FirmwareError, "assertion.*publish.c:42"),
         (["E (5) app: no", "Memory allocation failed"], FirmwareError, "ran out of heap"),
+        (["***ERROR*** A stack overflow in task a has been detected."], FirmwareError, "overflowed a stack"),
         (["E (51) task_wdt: Task watchdog got triggered. The following"], FirmwareError, "task watchdog"),
         (["Brownout detector was triggered", "", "rst:0xf (BROWNOUT_RST)"], RigError, "browned out.*supply"),
         (["rst:0x1 (POWERON_RESET),boot:0x13"], RigError, "lost its power.*POWERON.*cable, hub.*DTR and RTS"),
