@@ -15,13 +15,13 @@ from hil.base.errors import ConfigError, FirmwareError, RigError
 from hil.boards.current_sampling import Meters
 from hil.model import Case, RunRecord, Scalar, Series
 from hil.reports.allure import complete_results
+from hil.reports.summary import render_markdown
 from hil.reports.trace_notes import trace_notes
 from hil.run.agent_device import AgentDevice
 from hil.run.companions import Companions
 from hil.store import read_judged_run
 from hil.trace.files import CASE, VOID, Origin, read_stored, store_trace
-from tests.judging import judge
-from tests.make_records import publish_record, publish_thresholds
+from tests.make_records import publish_record
 from tests.reports.site_runs import store_run
 from tests.run.test_fixtures_rig import BOARD, BUILT, Agent, Network
 from tests.trace.trace_events import JITTER, inverted, on_a_host, series_of
@@ -143,17 +143,21 @@ def traced(record: RunRecord, group: Mapping[str, Scalar]) -> RunRecord:
     return replace(record, environment={**record.environment, "trace": group})
 
 
-def test_traces_that_tell_something_have_notes() -> None:
-    """Inversions come first, then what could not be had; a trace with nothing to tell has none."""
+def test_traces_that_tell_something_have_notes(tmp_path: Path) -> None:
+    """Inversions come first, then what could not be had, which leads to no file; a trace with nothing to tell
+    has none."""
     groups: dict[str, Mapping[str, Scalar]] = {
         "v1": {"error": "the board is silent"},
         "v2": {"file": "trace/v2/0-01-jitter.json", "outlier_us": 3127, "finding": FINDING},
         "v3": {"file": "trace/none.json", "outlier_us": None, "finding": "nothing"},
     }
     records = [traced(publish_record(board=board), group) for board, group in groups.items()]
-    found = trace_notes(records, judge(records, {"publish": publish_thresholds()}))
+    run = read_judged_run(store_run(tmp_path, NAME, records))
+    found = trace_notes(run.records, run.verdict)
     assert [(note.board, note.picture) for note in found] == [("v2", "trace/v2/0-01-jitter.svg"), ("v1", "")]
     assert (found[0].finding, found[1].finding.split(": ")[-1]) == (FINDING, "the board is silent")
+    listed = render_markdown(run.info, run.verdict, run.records).partition("## Scheduler traces\n\n")[2]
+    assert ["(trace: " in line for line in listed.partition("\n\n")[0].splitlines()] == [True, False]
 
 
 def test_a_file_outside_of_the_run_is_not_read(tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ def test_it_says_what_happened_where(exact: bool) -> None:
         "jitter on v1 (virtual), boot 0",
         "planned",
         "outlier +3.13 ms",
+        "priority inversion, 3 ms",
     ):
         assert said in text
 
