@@ -118,7 +118,7 @@ BUSY_AND_IDLE = ((0, 3, 2), (4, 6, 0))
     [
         # half of a silence in processor time: it had work, which the boards may have given it
         (BUSY_AND_IDLE, 0, (), r"no answer for 2\.0 s"),
-        (BUSY_AND_IDLE, 6.1, (), ""),
+        (BUSY_AND_IDLE, 6 + 1e-8, (), ""),
         (BUSY_AND_IDLE, 0, ((4.1, None),), ""),
         (BUSY_AND_IDLE, 0, ((0, 2),), r"no answer for 2\.0 s"),
         # a tenth of a case's time in waits of 0.2 s is as bad as one long wait; a single one is not
@@ -126,12 +126,12 @@ BUSY_AND_IDLE = ((0, 3, 2), (4, 6, 0))
         (tuple((at, at + 0.2, 0) for at in range(20, 30, 2)), 20, (), r"5 times, .* 0\.2 s"),
         # clients thrown out: while a case is measured; not where the run takes it away, or just has
         (((25,),), 24, (), "ended its connections"),
-        (((25,),), 25.1, (), ""),
+        (((25,),), 25 + 1e-8, (), ""),
         (((25,),), 0, ((24, None),), ""),
-        (((25,),), 0, ((25, 25.1),), ""),
+        (((25,),), 0, ((25, 25 + 1e-8),), ""),
         (((25,),), 0, ((24, 24.5),), ""),
         (((25,),), 0, ((22, 23),), "ended its connections"),
-        (((25,),), 0, ((25.1, None),), "ended its connections"),
+        (((25,),), 0, ((25 + 1e-8, None),), "ended its connections"),
     ],
 )
 def test_what_the_watching_program_said_is_the_rigs_or_meant(
