@@ -149,14 +149,8 @@ def test_autoflash_expect_write_and_reset(
     with BoardProcess(tmp_path / "board", "--chip", chip, flash=flash) as board:
         done = python(
             *("-m", "pytest", "-x", "--embedded-services", "esp,idf", "--target", chip),
-            *(
-                "--port",
-                board.url(scheme),
-                "--build-dir",
-                str(build),
-                "--root-logdir",
-                str(tmp_path / "logs"),
-            ),
+            *("--port", board.url(scheme), "--build-dir", str(build)),
+            *("--root-logdir", str(tmp_path / "logs")),
             *("--cache-dir", str(project / "cache")),  # the temporary folder's may be another user's
             *(["--skip-autoflash", "y"] if is_flashed else []),
             cwd=project,
