@@ -98,7 +98,7 @@ def test_another_users_secrets_are_not_in_the_way(monkeypatch: pytest.MonkeyPatc
     with folder_of_all() as shared:
         monkeypatch.setattr(tempfile, "tempdir", str(shared))
         mine = make_secrets_folder()
-        user = "setpriv --reuid=65534 --regid=65534 --clear-groups --".split()
+        user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
         argv = [*user, sys.executable, "-B", "-c"]
         said = subprocess.check_output(
             [*argv, f"{MAKE}import os; print(os.stat(make_secrets_folder()).st_uid)"],
