@@ -30,7 +30,8 @@ def limit_after(program: str) -> int:
 def test_a_crash_leaves_no_core_file() -> None:
     """Rule: no memory of a run, which holds keys, comes to disk, whatever its user's limit is."""
     leaves_none = f"from hil.base.program import leave_no_core; leave_no_core(); {ASKS}"
-    assert (limit_after(ASKS) == 0, limit_after(leaves_none)) == (False, 0)
+    assert limit_after(ASKS) != 0
+    assert limit_after(leaves_none) == 0
 
 
 def test_what_the_command_starts_leaves_no_core_file() -> None:

@@ -87,8 +87,10 @@ def test_a_stranger_is_refused(broker: Broker, certificates: Certificates, tmp_p
     """Mutual TLS refuses no certificate and one of another CA; a TLS client refuses a foreign CA. The broker
     checks whoever gives a name; the next run has another password."""
     other = make_certificates(tmp_path / "other", LOOPBACK)
-    own = (certificates.client_cert_file, certificates.client_key_file)
-    foreign = dict(zip(map(str, own), map(str, (other.client_cert_file, other.client_key_file)), strict=True))
+    foreign = {
+        str(certificates.client_cert_file): str(other.client_cert_file),
+        str(certificates.client_key_file): str(other.client_key_file),
+    }
     login = {word: word + "x" for word in (broker.login.username, broker.login.password)}
     to_mtls = {str(broker.ports.tls): str(broker.ports.mtls)}
     for listener, changes in (
