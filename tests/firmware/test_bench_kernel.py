@@ -102,7 +102,8 @@ def test_a_chip_of_one_core_measures_what_one_core_can(one_core: Board) -> None:
         ("rhealstone", {"count": 20}),
     ]
     for bench, parameters in done:
-        assert NOT_DONE not in one_core.run(bench, **parameters).columns["outcome"], bench
+        outcomes = set(one_core.run(bench, **parameters).columns["outcome"])
+        assert (OK in outcomes, NOT_DONE in outcomes) == (True, False), bench
     for placement in ("same", "free"):
         rows = measured(one_core.run("task_switch", placement=placement, count=20))
         assert {(row["start_core"], row["end_core"]) for row in rows} == {(0, 0)}
