@@ -67,11 +67,11 @@ def test_realtime_is_reported(programs: Path) -> None:
 ABORTED = r"\n\nabort\(\) was called"
 CRASHES: Mapping[str, tuple[int, str]] = {
     "assert": (signal.SIGABRT, r"assert failed: app_main .*test_esp_crash\.c:\d+ \(start == 1\)" + ABORTED),
-    "check": (signal.SIGABRT, r"failed: esp_err_t 0x107 \(ESP_ERR_TIMEOUT\)\nfile: .*\nfunc: app_main\n"),
+    "check": (signal.SIGABRT, r"CHECK failed: esp_err_t 0x107 \(ESP_ERR_TIMEOUT\)\nfile: .*\nfunc: app_main"),
     "load": (signal.SIGSEGV, r"Guru Meditation Error: Core  0 panic'ed \(LoadStoreError\)\. Exception was"),
     "stack": (signal.SIGSEGV, r"\*\*\*ERROR\*\*\* A stack overflow in task main has been detected\."),
     "interrupt": (signal.SIGABRT, r"assert failed: kernel_block .*blocking call in an interrupt"),
-    "watchdog": (signal.SIGVTALRM, r"task_wdt: Task watchdog got .*\nE \(\d+\) task_wdt:  - main\n"),
+    "watchdog": (signal.SIGVTALRM, r"Task watchdog got triggered\..*\nE \(\d+\) task_wdt:  - main\n"),
 }
 
 
