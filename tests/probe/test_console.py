@@ -102,7 +102,8 @@ HEADERS = ("rst:0x10 (RTCWDT_RTC_RESET),boot:0x13", *["invalid header: 0xfffffff
 def test_field_trouble_before_the_ready_line_has_its_owner(
     tmp_path: Path, lines: list[str], error: type[HilError], said: str
 ) -> None:
-    """A supply, a blank flash and a loop of resets are told, not the pattern that no line matched."""
+    """A supply, a blank flash and a loop of resets are told, not the pattern that no line matched. Else
+    silence is the rig's, a line that is nearly right the configuration's, and others are the firmware's."""
     probe = probe_of(tmp_path, "ready: {pattern: 'got adress: [0-9.]+', within_s: 1}\nboot: {to: 'a'}\n")
     with pytest.raises(error, match=said):
         console_of(lines, ready=False).await_ready(probe)

@@ -58,7 +58,7 @@ def test_a_build_is_hils_by_its_bytes(virtual_firmware: Path, product: Path, tmp
     assert [holds(product, image) for image in (OWN, PRODUCT)] == [False, True]
 
 
-def test_a_damaged_image_is_not_taken_for_one_without_the_agent(
+def test_a_damaged_image_and_a_folder_without_a_build_are_said_to_be_that(
     virtual_firmware: Path, tmp_path: Path
 ) -> None:
     """Empty, it shows no agent; but what is wrong with it is that it is damaged. Of a folder without a build,

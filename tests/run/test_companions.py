@@ -106,7 +106,7 @@ def test_board_and_companion_measure_together(bench: Bench) -> None:
     assert device.measure(CASE, timeout_s=20.0).environment["folder"] == f"peer/{BOARD.id}/02-example"
 
 
-def test_a_bench_without_a_peer_has_none(bench: Bench) -> None:
+def test_a_bench_without_a_peer_or_a_board_without_an_address_has_none(bench: Bench) -> None:
     """No companion, no folder, no facts; a bench that wants one says itself that it was not told. The
     companion has to know where the board is: where it did not say so, the case ends as the rig's."""
     bench.peers = {"example": ""}
@@ -154,7 +154,7 @@ def test_a_companion_that_fails_at_the_end_takes_the_samples_with_it(bench: Benc
     assert (bench.run_path / "peer" / BOARD.id / "01-example" / "echo.log").exists()
 
 
-def test_companions_at_work_are_stopped_from_outside(bench: Bench) -> None:
+def test_companions_at_work_are_heard_by_their_board_and_stopped_from_outside(bench: Bench) -> None:
     """A run that is interrupted stops those at work; one that hangs holds up neither it nor the others. What
     a companion knows is heard while its own board measures, and by no other board."""
     network: Any = bench.network

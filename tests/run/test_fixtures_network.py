@@ -83,7 +83,7 @@ def test_the_evidence_is_that_of_the_rack_measured_on(tmp_path: Path, owned: boo
     assert not (tmp_path / "secrets").exists()
 
 
-def test_a_board_on_a_cable_is_told_its_link_and_no_password(tmp_path: Path) -> None:
+def test_a_board_is_told_its_link_or_a_network_that_it_has_to_name(tmp_path: Path) -> None:
     """Credentials go to boards with Wi-Fi alone, which are told no link: older firmware does not know it. A
     virtual board finds the virtual air without a word; a chip's own image asks for a name. The address that a
     station says is the same on each board."""
@@ -202,7 +202,7 @@ def test_who_is_told_no_network_needs_no_password(
 
 
 @pytest.mark.parametrize("named", ["", "ap0"])
-def test_a_case_is_told_where_captures_are_taken(tmp_path: Path, named: str) -> None:
+def test_a_case_is_told_where_captures_are_taken_and_who_answers_names(tmp_path: Path, named: str) -> None:
     """On a physical rack the access point's interface is the rack file's; keys go to the run's secrets. Where
     the run answers names already, a case starts no second one, nor ends the first."""
     nothing: Any = None

@@ -110,7 +110,7 @@ def test_ruler_hash_covers_what_measures(rig: Board, bench: str, own: tuple[str,
     assert rig.session.command("list", bench).fields["ruler_hash"] == expected
 
 
-def test_info_tells_the_environment(rig: Board) -> None:
+def test_info_tells_the_environment_and_help_the_verbs(rig: Board) -> None:
     """Heap, stacks, scheduling and link are there; memory that is a host's is called a host's. A person who
     types help, without tag or checksum, sees every verb."""
     info = rig.session.info()

@@ -38,7 +38,7 @@ def run_trace(session: AgentSession) -> Trace:
     return read_trace(series.columns, series.device, exact=False)
 
 
-def test_trace_is_no_bench(session: AgentSession) -> None:
+def test_trace_is_no_bench_and_has_nothing_before_one_traced(session: AgentSession) -> None:
     """Before a bench has traced there is nothing to send, and it is the configuration that asks for it. No
     list of benches names it, and it takes no parameters."""
     with pytest.raises(ConfigError, match="nothing was traced"):
