@@ -257,7 +257,7 @@ def test_a_lock_that_is_held_is_no_inversion(exact: bool) -> None:
     found = finding(seen(inherited(), exact), kind="mutex", exact=exact)
     assert found.kind == HELD
     assert found.sentence.startswith("held by low (6) for 3")
-    assert "inherited" in found.sentence
+    assert "that it inherited" in found.sentence
     assert found.wait
     assert (found.wait.inherited, found.wait.is_inversion) == (True, False)
 
