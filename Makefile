@@ -26,7 +26,7 @@ report: ## build the report of the newest run again: out/report
 	@.ci/bootstrap run
 	@$(HIL) report build
 
-test: ## everything that proves the harness, 9 to 14 minutes on two cores; of what is heavy, one smoke each
+test: ## everything that proves the harness, 8 to 12 minutes on two cores; of what is heavy, one smoke each
 	@.ci/bootstrap test
 	@$(MAKE) --no-print-directory --jobs 2 lint compiled
 	@$(PYTHON) -m pytest $(SIDE_BY_SIDE) -m "not heavy"
