@@ -273,7 +273,8 @@ ZIPS: dict[str, tuple[bytes, str]] = {
     "file-as-folder": (zip_of({**PLAN, "legs/a/ended.json/run.json": b""}), "unexpected file"),
     "lzma": (zip_of(PLAN, method=zipfile.ZIP_LZMA), "unexpected file"),
     "bzip2": (zip_of(PLAN, method=zipfile.ZIP_BZIP2), "unexpected file"),
-    "null": (zip_of(PLAN).replace(b"plan.json", b"\0lan.json"), "not a readable zip"),
+    # Python 3.13 reads it
+    "null": (zip_of(PLAN).replace(b"plan.json", b"\0lan.json"), "not a readable zip|unexpected file"),
     "many": (zip_of({**PLAN, **{f"legs/a{n}/ended.json": b"" for n in range(251)}}), "at most 250"),
     "large": (zip_of({"plan.json": b" " * 34_000_000}), "more than allowed"),
     "tight": (zip_of({"plan.json": b" " * 1_000_000}), "implausible compression"),
