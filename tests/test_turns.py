@@ -92,7 +92,7 @@ def test_what_a_test_forked_and_left_behind_keeps_nobody_out(tmp_path: Path) -> 
 FILES = {
     "test_b.py": "def test_one(): pass\ndef test_two(): pass\n",
     "test_a.py": "import pytest\ndef test_one(): pass\n@pytest.mark.alone\ndef test_two(): pass\n",
-    "test_chaos.py": "def test_one(): pass\n",
+    "test_places.py": "def test_one(): pass\n",
 }
 
 
@@ -111,7 +111,7 @@ def test_long_files_begin_and_lonely_ones_end(tmp_path: Path) -> None:
     )
     found = [line for line in done.stdout.splitlines() if "::" in line]
     assert found == [
-        "test_chaos.py::test_one",
+        "test_places.py::test_one",
         "test_b.py::test_one",
         "test_b.py::test_two",
         "test_a.py::test_one",

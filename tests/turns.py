@@ -22,7 +22,6 @@ LONG_FIRST = (
     "test_gate_end_to_end",
     "test_product_build",
     "test_run_emulated",
-    "test_chaos",
     "test_end_to_end",
     "test_package",
     "test_site_build",

@@ -76,6 +76,7 @@ def test_a_stopped_campaign_goes_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 @pytest.mark.parametrize("names", [SMOKE, pytest.param(MORE_FAMILIES, marks=pytest.mark.heavy)])
 def test_faults_of_each_family_are_answered_rightly(tmp_path: Path, names: Sequence[str]) -> None:
     """Owner, sentence, nothing lost, nothing left, the next run untouched: as in the whole campaign."""
