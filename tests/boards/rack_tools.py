@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from hil.network.process import LocalProcess, LocalSpawner
 from hil.virtual.air.build import build_air
@@ -72,6 +73,18 @@ def start_rack(
 def running_rack(state_dir: Path, *, boards: Sequence[str] = ("b1",)) -> Iterator[VirtualRack]:
     """A rack that is stopped at the end."""
     started = start_rack(state_dir, boards=boards)
+    try:
+        yield started
+    finally:
+        started.stop()
+
+
+@contextlib.contextmanager
+def rack_of(boards: Sequence[VirtualBoardSpec], state_dir: Path, **more: Any) -> Iterator[VirtualRack]:
+    """A rack of boards as the product starts them, behind the perfect air; it is stopped at the end."""
+    started = VirtualRack.start(
+        name="test", state_dir=state_dir, boards=boards, profile=AirProfile("perfect"), air_seed=1, **more
+    )
     try:
         yield started
     finally:

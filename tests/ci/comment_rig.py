@@ -91,7 +91,7 @@ def own_repository() -> Repository:
 
 
 def pull_request_state() -> State:
-    """Return what GitHub knows of that pull request: its run, its merge base, its files, its limits."""
+    """Return GitHub's state of the pull request: run, merge base, files, limits."""
     base = own_repository().git("rev-parse", "HEAD")
     state = State(HEAD, base, list(FILES), limits={"publish.yaml": limits_text().encode()})
     state.add_run()

@@ -180,7 +180,7 @@ def test_firmware_of_another_commit_is_no_verdict(counted: Callable[[int], Path]
 
 
 def no_verdict(legs: Path) -> str:
-    """Return what is said of the leg, which has none."""
+    """Return why the leg has no verdict."""
     (leg,) = [leg for leg in say(legs).legs if leg.name == LEG]
     assert (leg.exit_code, leg.outcome) == (ExitCode.RIG, "no verdict")
     return leg.sentence

@@ -94,7 +94,7 @@ class Board:
         return int(str(self.session.info()["host_heap_free_bytes"]))
 
     def settled_free_bytes(self) -> int:
-        """Return what is free once the tasks of the last run have ended."""
+        """Return the free heap in bytes, once the tasks of the last run have ended."""
         deadline = time.monotonic() + STATE_TIMEOUT_S
         before, now = -1, self.free_bytes()
         while now != before:

@@ -60,17 +60,8 @@ def rack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[VirtualRac
         VirtualBoardSpec("v1", mac="02:00:00:77:00:01"),
         VirtualBoardSpec("e1", chip="esp32c3", mac=MAC, kind="emulated", emulator="qemu"),
     ]
-    running = VirtualRack.start(
-        name="mixed",
-        state_dir=tmp_path / "state",
-        boards=boards,
-        profile=load_profile("perfect"),
-        air_seed=1,
-    )
-    try:
+    with rack_tools.rack_of(boards, tmp_path / "state") as running:
         yield running
-    finally:
-        running.stop()
 
 
 class Served:
@@ -145,15 +136,7 @@ def test_boards_on_wifi_of_their_own_emulators_have_the_address_that_the_rack_ga
     ]
     for name, text in (("station", STATION), ("host", HOST)):
         (tmp_path / f"{name}.py").write_text(text)
-    rack = VirtualRack.start(
-        name="wifi",
-        state_dir=tmp_path / "state",
-        boards=boards,
-        profile=load_profile("perfect"),
-        air_seed=1,
-        board_command=None,
-    )
-    try:
+    with rack_tools.rack_of(boards, tmp_path / "state", board_command=None) as rack:
         addresses = [rack.board_address(board.id) for board in boards]
         script, log = str(tmp_path / "station.py"), tmp_path / "stations"
         stations = [
@@ -170,8 +153,6 @@ def test_boards_on_wifi_of_their_own_emulators_have_the_address_that_the_rack_ga
         )
         assert all(rack.way_of(board.id).has_its_address for board in boards)
         assert len({station.pid for station in stations}) == 2
-    finally:
-        rack.stop()
 
 
 # Answers ARP for the station, echoes UDP, and asks the host again and again, until it is killed.

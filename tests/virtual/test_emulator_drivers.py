@@ -28,7 +28,6 @@ from hil.run.lab_rig import LabRig
 from hil.run.plan.planning import make_plan
 from hil.store import RunDirectory
 from hil.thresholds import load_project
-from hil.virtual.air.profile import load_profile
 from hil.virtual.board import chips as virtual_chips
 from hil.virtual.board.flash import NorFlash
 from hil.virtual.emulator import esp_emu
@@ -36,6 +35,7 @@ from hil.virtual.emulator.driver import EmulatedConfig, Start
 from hil.virtual.emulator.drivers import DRIVERS, check_board
 from hil.virtual.rack_state import VirtualBoardSpec
 from hil.virtual.virtual_rack import VirtualRack
+from tests.boards.rack_tools import rack_of
 from tests.virtual import esp_emu_standin
 from tests.virtual.test_emulated_rack import Served
 from tests.virtual.virtual_board_rig import console
@@ -148,17 +148,8 @@ def rack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[VirtualRac
     board = VirtualBoardSpec(
         "e1", "esp32c6", "02:00:00:77:00:0e", kind="emulated", emulator="esp-emu", network="openeth"
     )
-    running = VirtualRack.start(
-        name="traced",
-        state_dir=tmp_path / "state",
-        boards=[board],
-        profile=load_profile("perfect"),
-        air_seed=1,
-    )
-    try:
+    with rack_of([board], tmp_path / "state") as running:
         yield running
-    finally:
-        running.stop()
 
 
 def boot(rack: VirtualRack) -> None:
