@@ -4,14 +4,15 @@
     python -m hil.network.broker_watch ADDRESS PORT PID_FILE
 
 Pings it and prints, in nanoseconds of the monotonic clock, "silent BEGAN -" as soon as an answer is missing
-for LATE_S, and "silent BEGAN ENDED BUSY_NS" when one comes; BUSY_NS is the processor time that the broker
-used meanwhile. Where the broker ended the connection it prints "lost WHEN". Time in which this program was
-itself not let run counts for nobody; where that was PAUSED_S and more, the host stood still, and it prints
-"paused BEGAN ENDED".
+for LATE_S, and "silent BEGAN ENDED BUSY_NS LOAD_NS" when one comes. BUSY_NS is the processor time that the
+broker used meanwhile. LOAD_NS is the time in which the broker was ready to run, or in which this program was
+itself not let run. Where the broker ended the connection it prints "lost WHEN". Where this program was not
+let run for PAUSED_S, the host stood still, and it prints "paused BEGAN ENDED".
 
 A broker that stands still makes every message late, and one that is started again throws all its clients
 out, which no firmware can help. One that is busy all the time may be so by what the firmware sends: that
-counts as the firmware's.
+counts as the firmware's. One that waits for a processor for less than SILENT_S does not stand still: the
+host's load keeps every program waiting for moments.
 """
 
 from __future__ import annotations
@@ -40,10 +41,11 @@ SILENT_S = 1.0  # spoils a case, however long that is
 LATE_S = 0.1  # a broker that is let run answers within a millisecond
 LATE_SHARE = 0.05  # of a case's time: so many of its messages may have been late
 _INTERVAL_S = 0.1
+_STEP_S = 0.02  # how often a broker that gives no answer is looked at
 _STOP_S = 2.0
 _NS = 1_000_000_000
 _AFTER_ABSENCE_NS = _NS  # a broker that was started again is found a moment later
-_BUSY_SHARE = 0.5
+_MOST = 0.5  # of a silence: what explains that much of it explains it
 
 _SAYS_NOTHING = "What was measured says nothing of the firmware."
 _OPENED = re.compile(r"\d+: New connection from (\S+) on port (\d+)\.")
@@ -62,6 +64,7 @@ class Silence:
     began_ns: int
     ended_ns: int | None
     busy_ns: int
+    load_ns: int = 0
 
     def lasted_ns(self, until_ns: int) -> int:
         return (self.ended_ns or until_ns) - self.began_ns
@@ -161,8 +164,11 @@ class BrokerWatch:
         self._clients.check(time.time() - (now_ns - began_ns) / _NS)
 
     def _is_the_rigs(self, one: Silence, now_ns: int) -> bool:
-        meant = self._is_meant(one.began_ns, one.ended_ns or now_ns)
-        return not meant and one.busy_ns < _BUSY_SHARE * one.lasted_ns(now_ns)
+        if self._is_meant(one.began_ns, one.ended_ns or now_ns):
+            return False
+        lasted_ns = one.lasted_ns(now_ns)
+        explained_ns = max(one.busy_ns, one.load_ns if lasted_ns < SILENT_S * _NS else 0)
+        return explained_ns < _MOST * lasted_ns
 
     def _is_meant(self, began_ns: int, ended_ns: int) -> bool:
         return any(
@@ -271,8 +277,10 @@ def read_watch(log_path: Path) -> Watched:
         match line.split():
             case ["silent", began, "-"] if began.isdigit():
                 found[int(began)] = Silence(int(began), None, 0)
-            case ["silent", began, ended, busy] if (began + ended + busy).isdigit():
-                found[int(began)] = Silence(int(began), int(ended), int(busy))
+            case ["silent", began, *numbers] if len(numbers) == 3 and all(
+                map(str.isdigit, [began, *numbers])
+            ):
+                found[int(began)] = Silence(int(began), *map(int, numbers))
             case ["lost", when] if when.isdigit():
                 lost_ns.append(int(when))
             case ["paused", began, ended] if (began + ended).isdigit():
@@ -287,30 +295,31 @@ class _Watching:
         self._address, self._port, self._pids = address, port, pids
         self._connection: socket.socket | None = None
         self._asked = False
-        self._late_ns = 0
+        self._load_ns = 0
 
     def run(self) -> None:
         while True:
             began_ns, busy_ns = time.monotonic_ns(), self._busy_ns()
-            self._late_ns, told = 0, False
+            self._load_ns, told = 0, False
             while not self._answers():
                 told = told or self._tell_silence(began_ns)
             ended_ns = time.monotonic_ns()
             if told:
                 busy_ns = max(self._busy_ns() - busy_ns, 0)
-                print(f"silent {began_ns} {ended_ns} {busy_ns}\n", end="", flush=True)
+                print(f"silent {began_ns} {ended_ns} {busy_ns} {self._load_ns}\n", end="", flush=True)
             time.sleep(_INTERVAL_S)
 
     def _tell_silence(self, began_ns: int) -> bool:
         """Report an answer that is missing for long enough; return True once it is reported."""
-        if time.monotonic_ns() - began_ns - self._late_ns < LATE_S * _NS:
+        if time.monotonic_ns() - began_ns < LATE_S * _NS:
             return False
         print(f"silent {began_ns} -\n", end="", flush=True)  # one write: two threads print
         return True
 
     def _answers(self) -> bool:
-        """Ask, or wait on for what was asked, for _INTERVAL_S at most."""
+        """Ask, or wait on for what was asked, for a step; where there is no answer, look for the load."""
         began_ns = time.monotonic_ns()
+        step_s = _STEP_S if self._connection else _INTERVAL_S + _STEP_S
         try:
             if self._connection is None:
                 self._connection = mqtt.connect(
@@ -320,15 +329,15 @@ class _Watching:
             if not self._asked:  # once: what is answered late must not answer a later question
                 self._connection.sendall(mqtt.PINGREQ_BYTES)
                 self._asked = True
-            if select.select([self._connection], [], [], _INTERVAL_S)[0]:
+            if select.select([self._connection], [], [], _STEP_S)[0]:
                 mqtt.read_packet(self._connection)
                 self._asked = False
                 return True
         except (OSError, EOFError):
             self._lose()
-            time.sleep(_INTERVAL_S)
-        late_ns = time.monotonic_ns() - began_ns - round(2 * _INTERVAL_S * _NS)
-        self._late_ns += max(late_ns, 0)
+            time.sleep(_STEP_S)
+        took_ns = time.monotonic_ns() - began_ns
+        self._load_ns += took_ns if self._is_ready() else max(took_ns - round(2 * step_s * _NS), 0)
         return False
 
     def _lose(self) -> None:
@@ -339,11 +348,18 @@ class _Watching:
 
     def _busy_ns(self) -> int:
         """Return the processor time that the broker has used; 0 where that cannot be seen from here."""
-        try:
-            ticks = sum(map(int, proc_stat(self._pids.read_text().strip())[11:13]))
-        except (OSError, ValueError):
-            return 0
+        ticks = sum(map(int, self._broker_stat()[11:13]))
         return ticks * _NS // os.sysconf("SC_CLK_TCK")
+
+    def _is_ready(self) -> bool:
+        """Return whether the broker runs or waits for a processor now."""
+        return self._broker_stat()[:1] == ["R"]
+
+    def _broker_stat(self) -> list[str]:
+        try:
+            return proc_stat(self._pids.read_text().strip())
+        except OSError:
+            return []
 
 
 def main(arguments: list[str]) -> int:

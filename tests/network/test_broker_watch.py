@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -83,6 +84,45 @@ def test_a_broker_that_stands_still_is_named(broker: Broker, watch: BrokerWatch,
     watch.check(silence.ended_ns)
 
 
+LATE_TWICE = """
+import socket, time
+server = socket.create_server(("127.0.0.1", 0))
+print(server.getsockname()[1], flush=True)
+client = server.accept()[0]
+client.recv(1024)
+client.sendall(bytes.fromhex("20020000"))
+client.recv(1024)
+spins_until = time.monotonic() + 0.4
+while time.monotonic() < spins_until:
+    pass
+client.sendall(bytes.fromhex("d000"))
+client.recv(1024)
+time.sleep(0.4)
+client.sendall(bytes.fromhex("d000"))
+client.recv(1024)
+time.sleep(60)
+"""
+
+
+@pytest.mark.slow
+def test_what_is_ready_to_run_is_told_from_what_is_kept(folder: Path) -> None:
+    """A peer answers late twice: first it would run, which is told as load, then it waits, which is not."""
+    folder.mkdir()
+    with subprocess.Popen([sys.executable, "-c", LATE_TWICE], stdout=subprocess.PIPE, text=True) as peer:
+        assert peer.stdout
+        ports: Any = SimpleNamespace(tcp=int(peer.stdout.readline()), password=PASSWORD_PORT)
+        pid_file(folder).write_text(str(peer.pid))
+        watch = BrokerWatch.start(LocalSpawner(), "127.0.0.1", ports, folder, tuple)
+        wait_for(lambda: len(read_watch(folder / "watch.log").silences) > 2, lambda: "not late twice")
+        watch.stop()
+        peer.kill()
+    spinning, waiting, _ = read_watch(folder / "watch.log").silences
+    assert spinning.ended_ns
+    assert waiting.ended_ns
+    assert spinning.load_ns >= 0.5 * spinning.lasted_ns(0)
+    assert waiting.load_ns < 0.5 * waiting.lasted_ns(0)
+
+
 @pytest.mark.slow
 def test_a_broker_that_is_taken_away_on_purpose_is_no_stall(
     broker: Broker, watch: BrokerWatch, folder: Path
@@ -106,7 +146,6 @@ def test_a_broker_that_is_started_again_is_seen(broker: Broker, watch: BrokerWat
     broker.interrupt()
     broker.resume()
     wait_for(lambda: bool(read_watch(folder / "watch.log").lost_ns), lambda: "nothing was said")
-    await_silence(folder, over=True)
     watch.check(began_ns)
 
 
@@ -124,6 +163,10 @@ BUSY_AND_IDLE = ((0, 3, 2), (4, 6, 0))
         # a tenth of a case's time in waits of 0.2 s is as bad as one long wait; a single one is not
         (((20, 20.2, 0),), 20, (), ""),
         (tuple((at, at + 0.2, 0) for at in range(20, 30, 2)), 20, (), r"5 times, .* 0\.2 s"),
+        # half of each in which it was ready to run, or the watch was late: load; a second long it is none
+        (tuple((at, at + 0.2, 0, 0.1) for at in range(20, 30, 2)), 20, (), ""),
+        (tuple((at, at + 0.2, 0, 0.09) for at in range(20, 30, 2)), 20, (), r"5 times, .* 0\.2 s"),
+        (((20, 21, 0, 1),), 20, (), r"no answer for 1\.0 s"),
         # clients thrown out: while a case is measured; not where the run takes it away, or just has
         (((25,),), 24, (), "ended its connections"),
         (((25,),), 25 + 1e-8, (), ""),
@@ -141,17 +184,18 @@ def test_what_the_watching_program_said_is_the_rigs_or_meant(
     absences: tuple[tuple[float, float | None], ...],
     said: str,
 ) -> None:
-    """Silences (from, to, seconds of processor time) and connections lost, at seconds of the last 30: what
-    neither the boards' work nor the run itself explains is named, whatever is still being written."""
+    """Silences (from, to, seconds of processor time and of load) and connections lost, at seconds of the last
+    30: what neither the boards' work, the host's load nor the run itself explains is named, whatever is still
+    being written."""
     start_ns = time.monotonic_ns() - 30_000_000_000
 
     def at(second: float) -> int:
         return start_ns + round(second * 1e9)
 
-    lines = "".join(
-        f"silent {at(one[0])} {at(one[1])} {round(one[2] * 1e9)}\n" if len(one) > 1 else f"lost {at(*one)}\n"
-        for one in events
-    )
+    def silent(began: float, ended: float, busy_s: float, load_s: float = 0) -> str:
+        return f"silent {at(began)} {at(ended)} {round(busy_s * 1e9)} {round(load_s * 1e9)}\n"
+
+    lines = "".join(silent(*one) if len(one) > 1 else f"lost {at(*one)}\n" for one in events)
     (tmp_path / "watch.log").write_text(lines + lines[:3])
     away = [(at(gone), None if back is None else at(back)) for gone, back in absences]
     watch = BrokerWatch(RUNNING, tmp_path / "watch.log", lambda: away, PASSWORD_PORT)
