@@ -280,9 +280,9 @@ def test_a_run_that_has_no_comment(rig: Rig, run: dict[str, Any], words: str) ->
 def test_the_artefact_must_agree_with_the_required_check(
     rig: Rig, same: bytes, verdict: str, second: str | None
 ) -> None:
-    """An artefact that says otherwise than GitHub's own word on hil-verdict is no verdict, never a pass. A
-    fork may call two jobs so: one that did not end well keeps the comment from saying pass. So does a failed
-    check beside an artefact that says that all is well."""
+    """An artefact that contradicts what GitHub says of hil-verdict is no verdict, never a pass. A fork may
+    give two jobs that name: a job that did not end well keeps the comment from saying pass. So does a failed
+    check beside an artefact that says pass."""
     rig.state.set_jobs(verdict)
     if second is not None:
         rig.state.jobs.insert(0, {"name": "hil-verdict", "conclusion": second})

@@ -6,6 +6,7 @@ Pull requests: test_workflows_act.py.
 
 from __future__ import annotations
 
+import copy
 import functools
 import json
 import os
@@ -416,7 +417,7 @@ def run_empty(project: Project, name: str, event: str, payload: dict, outputs: d
 
     What is left is the order of the jobs and their conditions, word for word, and the name of the verdict's.
     """
-    workflow = load(ROOT / ".github" / "workflows" / name)
+    workflow = copy.deepcopy(load(ROOT / ".github" / "workflows" / name))
     workflow.pop("defaults", None)  # their shell is a file of the checkout, which these jobs have not
     workflow.pop("env", None)
     workflow["on"] = event

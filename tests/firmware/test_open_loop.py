@@ -47,9 +47,9 @@ class Records:
 
 
 def objection(records: Records, plan: Sequence[int], stall: Stall) -> str:
-    """Return in a word why these are no open-loop sender's records of ``plan``, whose first message is at 0:
-    a message missing, a planned time that moved, nothing planned in the stall, a latency too short for what
-    was left of it, a sender that waited; "" where they are."""
+    """Return why ``records`` are not an open-loop sender's, in a word; "" where they are. A message may be
+    missing, a planned time may have moved, nothing may be planned in the stall, a latency may be shorter than
+    the rest of the stall, the sender may wait. The first message of ``plan`` is at 0."""
     if len(records.planned_us) != len(plan) or not all(records.done_us):
         return "missing"
     if [planned - records.planned_us[0] for planned in records.planned_us] != list(plan):
