@@ -2,7 +2,9 @@
 """Takes what is seen of a test only when it is opened out of Allure's single page, into scripts beside it.
 
 A page from disk may load no data by fetch, but scripts it may. Allure reads all that it shows from one object
-by name, and waits where it finds a promise (allurereport/web-commons, data.js).
+by name, and waits where it finds a promise. It waits for the data where it finds that object, and else takes
+its files from the page's host (allurereport/web-commons, data.js). The object stands behind some megabytes of
+program: a program that was quicker than the rest of its page showed an empty report.
 """
 
 from __future__ import annotations
@@ -12,10 +14,13 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from hil.reports.site.generator import add_after
+
 FOLDER = "parts"
 _PART_CHARACTERS = 250_000  # one test's result and charts are some 100,000
 _OPENED = re.compile(r'd\("((?:data/|widgets/metrics\.json)[^"]*)","([^"]*)"\),?')
 _READY = "window.allureReportData = window.allureReportData || {};"
+_AWAITED = "<script>window.allureReportData = {};</script>"
 _LOADER = (
     _READY
     + """
@@ -45,9 +50,13 @@ _LOADER = (
 
 
 def take_apart(page: str, folder: Path) -> str:
-    """Return Allure's page without what a test's own page shows, which goes into scripts below ``folder``."""
+    """Return Allure's page without what a test's own page shows, which goes into scripts below ``folder``.
+
+    The page waits for its data, however slowly it arrives.
+    """
     if _READY not in page:
         return page
+    page = add_after("head", _AWAITED, page)
     names = []
     for number, part in enumerate(_parts(page)):
         (folder / FOLDER).mkdir(exist_ok=True)

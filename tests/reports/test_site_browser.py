@@ -73,6 +73,12 @@ def test_a_page_opens_over_http(browser: Browser, web: str, page: str) -> None:
         seen.assert_at_home(web)
 
 
+def test_a_report_that_arrives_slowly_waits_for_its_data(out: Path) -> None:
+    """Allure's program finds the object of its data, or would ask the page's host for files."""
+    text = (out / "report/tests/index.html").read_text(encoding="utf-8")
+    assert 0 < text.find("window.allureReportData = {}") < text.find('src="data:text/javascript;')
+
+
 def test_a_test_shows_its_past_its_figures_and_whose_fault_it_is(browser: Browser, out: Path) -> None:
     """The third run failed in category Regression after two that passed; it stands first of its board's
     cases, whatever the order in which they ran. Results, charts and samples are in scripts beside the page
