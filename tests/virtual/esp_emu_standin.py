@@ -383,11 +383,11 @@ class Emulator:
         for number in SIGNALS:
             loop.add_signal_handler(number, self._interrupted)
         try:
-            if options.control_tcp:
-                await asyncio.start_server(Control(self.board, self._asked).serve, *options.control_tcp)
-            if options.uart_tcp:
+            if options.uart_tcp:  # first: a test that reaches the control channel may open the console
                 self.uart.on_stdio = False
                 await asyncio.start_server(self.uart.serve, *options.uart_tcp)
+            if options.control_tcp:
+                await asyncio.start_server(Control(self.board, self._asked).serve, *options.control_tcp)
         except OSError as error:
             fail(f"cannot listen: {error}")
         self.board.cable.host = self.uart
