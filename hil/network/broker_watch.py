@@ -3,11 +3,12 @@
 
     python -m hil.network.broker_watch ADDRESS PORT PID_FILE
 
-Pings it and prints, in nanoseconds of the monotonic clock, "silent BEGAN -" as soon as an answer is missing
-for LATE_S, and "silent BEGAN ENDED BUSY_NS LOAD_NS" when one comes. BUSY_NS is the processor time that the
-broker used meanwhile. LOAD_NS is the time in which the broker was ready to run, or in which this program was
-itself not let run. Where the broker ended the connection it prints "lost WHEN". Where this program was not
-let run for PAUSED_S, the host stood still, and it prints "paused BEGAN ENDED".
+Pings it and prints, in nanoseconds of the monotonic clock, "silent BEGAN - BUSY_NS LOAD_NS" where an answer
+is missing for LATE_S, at each step until SILENT_S, and "silent BEGAN ENDED BUSY_NS LOAD_NS" when one comes.
+BUSY_NS is the processor time that the broker used meanwhile. LOAD_NS is the time in which the broker was
+ready to run, or in which this program was itself not let run. Where the broker ended the connection it prints
+"lost WHEN". Where this program was not let run for PAUSED_S, the host stood still, and it prints "paused
+BEGAN ENDED".
 
 A broker that stands still makes every message late, and one that is started again throws all its clients
 out, which no firmware can help. One that is busy all the time may be so by what the firmware sends: that
@@ -64,7 +65,7 @@ class Silence:
     began_ns: int
     ended_ns: int | None
     busy_ns: int
-    load_ns: int = 0
+    load_ns: int
 
     def lasted_ns(self, until_ns: int) -> int:
         return (self.ended_ns or until_ns) - self.began_ns
@@ -152,7 +153,7 @@ class BrokerWatch:
                 f"The MQTT broker gave no answer {times}for {longest_s:.1f} s meanwhile, and was not busy. "
                 f"{_SAYS_NOTHING}",
                 log=str(self._log_path),
-                next_step="look for what stopped it (the host's memory, disk, a debugger), then run again.",
+                next_step="look for what kept it (the host's load, memory, disk; a debugger); run again.",
             )
         if any(began_ns <= one <= now_ns and not self._is_meant(one, one) for one in lost_ns):
             raise RigError(
@@ -275,16 +276,13 @@ def read_watch(log_path: Path) -> Watched:
     lost_ns: list[int] = []
     for line in log_path.read_text(encoding="utf-8", errors="replace").splitlines():
         match line.split():
-            case ["silent", began, "-"] if began.isdigit():
-                found[int(began)] = Silence(int(began), None, 0)
-            case ["silent", began, *numbers] if len(numbers) == 3 and all(
-                map(str.isdigit, [began, *numbers])
-            ):
-                found[int(began)] = Silence(int(began), *map(int, numbers))
+            case ["silent", began, ended, busy, load] if (began + busy + load).isdigit():
+                ended_ns = int(ended) if ended.isdigit() else None
+                found[int(began)] = Silence(int(began), ended_ns, int(busy), int(load))
             case ["lost", when] if when.isdigit():
                 lost_ns.append(int(when))
             case ["paused", began, ended] if (began + ended).isdigit():
-                pauses.append(Silence(int(began), int(ended), 0))
+                pauses.append(Silence(int(began), int(ended), 0, 0))
     return Watched(list(found.values()), pauses, lost_ns)
 
 
@@ -300,21 +298,20 @@ class _Watching:
     def run(self) -> None:
         while True:
             began_ns, busy_ns = time.monotonic_ns(), self._busy_ns()
-            self._load_ns, told = 0, False
+            self._load_ns, told_ns = 0, 0
             while not self._answers():
-                told = told or self._tell_silence(began_ns)
-            ended_ns = time.monotonic_ns()
-            if told:
-                busy_ns = max(self._busy_ns() - busy_ns, 0)
-                print(f"silent {began_ns} {ended_ns} {busy_ns} {self._load_ns}\n", end="", flush=True)
+                lasted_ns = time.monotonic_ns() - began_ns
+                if lasted_ns >= LATE_S * _NS and told_ns < SILENT_S * _NS:
+                    self._tell_silence(began_ns, "-", busy_ns)
+                    told_ns = lasted_ns
+            if told_ns:
+                self._tell_silence(began_ns, time.monotonic_ns(), busy_ns)
             time.sleep(_INTERVAL_S)
 
-    def _tell_silence(self, began_ns: int) -> bool:
-        """Report an answer that is missing for long enough; return True once it is reported."""
-        if time.monotonic_ns() - began_ns < LATE_S * _NS:
-            return False
-        print(f"silent {began_ns} -\n", end="", flush=True)  # one write: two threads print
-        return True
+    def _tell_silence(self, began_ns: int, ended: object, busy_before_ns: int) -> None:
+        busy_ns = max(self._busy_ns() - busy_before_ns, 0)
+        line = f"silent {began_ns} {ended} {busy_ns} {self._load_ns}\n"
+        print(line, end="", flush=True)  # one write: two threads print
 
     def _answers(self) -> bool:
         """Ask, or wait on for what was asked, for a step; where there is no answer, look for the load."""
@@ -357,8 +354,8 @@ class _Watching:
 
     def _broker_stat(self) -> list[str]:
         try:
-            return proc_stat(self._pids.read_text().strip())
-        except OSError:
+            return proc_stat(int(self._pids.read_text()))
+        except (OSError, ValueError):
             return []
 
 

@@ -167,6 +167,10 @@ BUSY_AND_IDLE = ((0, 3, 2), (4, 6, 0))
         (tuple((at, at + 0.2, 0, 0.1) for at in range(20, 30, 2)), 20, (), ""),
         (tuple((at, at + 0.2, 0, 0.09) for at in range(20, 30, 2)), 20, (), r"5 times, .* 0\.2 s"),
         (((20, 21, 0, 1),), 20, (), r"no answer for 1\.0 s"),
+        # one that is still under way, a moment ago
+        (((29.7, None, 0, 0.3),), 29.7, (), ""),
+        (((29.7, None, 0, 0),), 29.7, (), r"no answer for 0\.\d s"),
+        (((29.7, None, 0.3, 0),), 29.7, (), ""),
         # clients thrown out: while a case is measured; not where the run takes it away, or just has
         (((25,),), 24, (), "ended its connections"),
         (((25,),), 25 + 1e-8, (), ""),
@@ -179,7 +183,7 @@ BUSY_AND_IDLE = ((0, 3, 2), (4, 6, 0))
 )
 def test_what_the_watching_program_said_is_the_rigs_or_meant(
     tmp_path: Path,
-    events: tuple[tuple[float, ...], ...],
+    events: tuple[tuple[Any, ...], ...],
     began: float,
     absences: tuple[tuple[float, float | None], ...],
     said: str,
@@ -192,8 +196,9 @@ def test_what_the_watching_program_said_is_the_rigs_or_meant(
     def at(second: float) -> int:
         return start_ns + round(second * 1e9)
 
-    def silent(began: float, ended: float, busy_s: float, load_s: float = 0) -> str:
-        return f"silent {at(began)} {at(ended)} {round(busy_s * 1e9)} {round(load_s * 1e9)}\n"
+    def silent(began: float, ended: float | None, busy_s: float, load_s: float = 0) -> str:
+        until = "-" if ended is None else at(ended)
+        return f"silent {at(began)} {until} {round(busy_s * 1e9)} {round(load_s * 1e9)}\n"
 
     lines = "".join(silent(*one) if len(one) > 1 else f"lost {at(*one)}\n" for one in events)
     (tmp_path / "watch.log").write_text(lines + lines[:3])
