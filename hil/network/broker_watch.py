@@ -60,7 +60,7 @@ Absences = Sequence[tuple[int, int | None]]  # from when to when, ns of the mono
 @dataclass(frozen=True)
 class Silence:
     """From when to when the broker gave no answer, or the host stood still. As long as that lasts,
-    ``ended_ns`` is None."""
+    ``ended_ns`` is None. ``busy_ns`` and ``load_ns`` are as the watching program told them last."""
 
     began_ns: int
     ended_ns: int | None

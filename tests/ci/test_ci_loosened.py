@@ -71,7 +71,7 @@ class Change:
         return done.returncode, done.stdout
 
     def loosened(self) -> str:
-        """Return what the verdict says of loosened rules, where it is a pass but for them."""
+        """Return the section on loosened rules; all else of the verdict has to pass."""
         code, text = self.verdict()
         assert (code, text.partition("\n")[0]) == (0, "# PASS, BUT BY LOOSENED RULES: virtual"), text
         return text.partition("## What this change loosens")[2]

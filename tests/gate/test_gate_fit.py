@@ -355,7 +355,7 @@ def test_the_looks_of_a_plan_spend_alpha_together() -> None:
 
 
 def test_no_boundary_from_nonsense() -> None:
-    """Fractions that do not grow, and an alpha that is none, are errors that say so."""
+    """Fractions that do not grow are refused, and so is an alpha of 0."""
     with pytest.raises(ValueError, match="must grow"):
         boundaries((0.5, 0.5, 1.0), (0.001, 0.002, 0.003))
     with pytest.raises(ValueError, match=r"between 0 and 0\.5"):
