@@ -95,3 +95,12 @@ def proc_stat(pid: object) -> list[str]:
     Raises OSError: the process is gone, or cannot be seen from here.
     """
     return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+
+
+def innermost_pid(pid: int) -> int:
+    """Return the id that a process has in its own process namespace: NSpid of proc(5).
+
+    Raises OSError: the process is gone, or cannot be seen from here.
+    """
+    status = Path(f"/proc/{pid}/status").read_text(errors="replace")
+    return int(status.partition("\nNSpid:")[2].partition("\n")[0].split()[-1])

@@ -37,7 +37,7 @@ from hil.network.broker_program import (
     prepare_preload,
     usual_ports,
 )
-from hil.network.broker_watch import pid_file
+from hil.network.broker_watch import pid_file, tell_pid
 from hil.network.certificates import Certificates
 from hil.network.process import Process, Spawner, end_process
 
@@ -146,7 +146,7 @@ class Broker:
         argv = mosquitto_argv(self._config_path, self._setup.preload.variables)
         process = self._spawner.spawn(argv, log_path=self.log_path)
         self._process = process  # also where it does not come up, so that check() says so
-        pid_file(self._setup.run_dir).write_text(f"{process.pid}\n", encoding="utf-8")
+        tell_pid(self._setup.run_dir, process.pid)
         try:
             self.version = await_running(process, self.log_path, log_bytes, self._spawner)
         except BaseException:

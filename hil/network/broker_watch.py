@@ -18,6 +18,7 @@ host's load keeps every program waiting for moments.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import select
@@ -32,7 +33,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
-from hil.base.process import how_ended, proc_stat
+from hil.base.process import how_ended, innermost_pid, proc_stat
 from hil.network import mqtt_packets as mqtt
 from hil.network.broker_client import TAKE_OVER_KEEP_ALIVE_S
 from hil.network.broker_config import BrokerPorts
@@ -265,6 +266,15 @@ class _Clients:
 def pid_file(folder: Path) -> Path:
     """Return where the broker's process id is told to the watching program."""
     return folder / "broker.pid"
+
+
+def tell_pid(folder: Path, pid: int) -> None:
+    """Tell the watching program which process the broker is, by the id that it has beside that program.
+
+    A virtual rack counts its processes for itself. Of a broker that has ended nothing is told.
+    """
+    with contextlib.suppress(OSError):
+        pid_file(folder).write_text(f"{innermost_pid(pid)}\n", encoding="utf-8")
 
 
 def read_watch(log_path: Path) -> Watched:

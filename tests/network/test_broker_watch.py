@@ -5,6 +5,7 @@ program was kept from running.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -21,10 +22,11 @@ import pytest
 from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
 from hil.network import mqtt_packets as mqtt
 from hil.network.broker import Broker
-from hil.network.broker_watch import BROKER_LOG, BrokerWatch, Silence, pid_file, read_watch
+from hil.network.broker_watch import BROKER_LOG, BrokerWatch, Silence, pid_file, read_watch, tell_pid
 from hil.network.certificates import make_certificates
-from hil.network.process import LocalSpawner
+from hil.network.process import LocalSpawner, Spawner, end_process
 from hil.network.standstill import Standstill, is_kept
+from tests.boards.rack_tools import running_rack
 from tests.lab import wait_for
 
 PASSWORD_PORT = 1884
@@ -104,18 +106,26 @@ time.sleep(60)
 """
 
 
+@pytest.fixture(params=["host", "virtual rack"])
+def spawner(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Spawner]:
+    with contextlib.ExitStack() as ending:
+        is_host = request.param == "host"
+        yield LocalSpawner() if is_host else ending.enter_context(running_rack(tmp_path / "rack"))
+
+
 @pytest.mark.slow
-def test_what_is_ready_to_run_is_told_from_what_is_kept(folder: Path) -> None:
-    """A peer answers late twice: first it would run, which is told as load, then it waits, which is not."""
-    folder.mkdir()
-    with subprocess.Popen([sys.executable, "-c", LATE_TWICE], stdout=subprocess.PIPE, text=True) as peer:
-        assert peer.stdout
-        ports: Any = SimpleNamespace(tcp=int(peer.stdout.readline()), password=PASSWORD_PORT)
-        pid_file(folder).write_text(str(peer.pid))
-        watch = BrokerWatch.start(LocalSpawner(), "127.0.0.1", ports, folder, tuple)
-        wait_for(lambda: len(read_watch(folder / "watch.log").silences) > 2, lambda: "not late twice")
-        watch.stop()
-        peer.kill()
+def test_what_is_ready_to_run_is_told_from_what_is_kept(spawner: Spawner, folder: Path) -> None:
+    """A peer answers late twice: first it would run, which is told as load, then it waits, which is not. A
+    virtual rack counts its processes for itself: there the peer is found all the same."""
+    log = folder / "peer.log"
+    peer = spawner.spawn([sys.executable, "-c", LATE_TWICE], log_path=log)
+    wait_for(lambda: log.read_text().endswith("\n"), lambda: "the peer does not listen")
+    ports: Any = SimpleNamespace(tcp=int(log.read_text()), password=PASSWORD_PORT)
+    tell_pid(folder, peer.pid)
+    watch = BrokerWatch.start(spawner, "127.0.0.1", ports, folder, tuple)
+    wait_for(lambda: len(read_watch(folder / "watch.log").silences) > 2, lambda: "not late twice")
+    watch.stop()
+    end_process(peer, 1.0)
     spinning, waiting, _ = read_watch(folder / "watch.log").silences
     assert spinning.ended_ns
     assert waiting.ended_ns
