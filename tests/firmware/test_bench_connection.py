@@ -26,7 +26,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory, virtual_firmware: Path) -> Lab
         f"cause: [access_point, broker], cycles: {CYCLES}, outage_ms: {OUTAGE_US // 1000}, interval_ms: 10"
     )
     lost_packets = (
-        "cause: [syn, connect, connack], cycles: 1, outage_ms: 800, interval_ms: 10, "
+        "cause: [syn, connect, connack], cycles: 1, outage_ms: 1400, interval_ms: 10, "
         "network_timeout_ms: 500, reconnect_ms: 100"
     )
     cases = {

@@ -114,7 +114,8 @@ def test_messages_are_numbered_over_all_bursts(session: AgentSession) -> None:
 @pytest.mark.needs_root  # some kernels let nobody else put a filter before a socket
 def test_a_peer_that_swallows_everything_leaves_messages_transmitted_only(session: AgentSession) -> None:
     """What the peer read is acknowledged; what was sent into the void is transmitted; what TCP still holds on
-    a living connection is unknown. The kernel's byte counts are the sums of the rows'."""
+    a living connection is unknown. The kernel's byte counts are the sums of the rows'. A busy host overruns
+    some of the messages: these have no code."""
 
     def go_deaf(connection: Connection, script: Script) -> None:
         script.read_until(connection, 10)
@@ -126,7 +127,6 @@ def test_a_peer_that_swallows_everything_leaves_messages_transmitted_only(sessio
         series = run(session, "delivery", qos=0, payload_bytes=80, **timing)
         length = len(script.messages[0].body) + 2
     codes = tcp_of(series)
-    assert len(codes) == 32
     assert codes == sorted(codes, key=(ACKNOWLEDGED, TRANSMITTED, UNKNOWN).index)
     assert {TRANSMITTED, UNKNOWN} <= set(codes)
     assert len(script.messages) <= codes.count(ACKNOWLEDGED) <= len(script.messages) + 2
