@@ -45,7 +45,11 @@ STOP_TIMEOUT_S = 3.0
 FREE_PORT_ATTEMPTS = 3
 ISOLATED_PORT_ATTEMPTS = 16  # brokers at once in one rack's network
 
-__all__ = ["Broker", "BrokerOptions", "BrokerPorts", "SlowDisk"]
+__all__ = ["Broker", "BrokerOptions", "BrokerPorts", "NotConnectedError", "SlowDisk"]
+
+
+class NotConnectedError(RigError):
+    """A client whose connection is to be cut has none just now."""
 
 
 @dataclass(frozen=True)
@@ -232,7 +236,7 @@ class Broker:
 
         reset: a RST, sent by the broker's host (ss -K). closed: where that is not permitted, the broker's own
         end of the connection (a FIN), because another client came with the same id.
-        Raises RigError where the client is not connected.
+        Raises NotConnectedError; RigError where the connection could not be ended.
         """
         aside = self._aside_log_path
         if reset_connections(self._spawner, client, list(asdict(self.ports).values()), aside):
@@ -240,11 +244,17 @@ class Broker:
         found = find_client(self.log_path.read_text(errors="replace"), client)
         if found and disconnect_by_id(self._spawner, found, self.address, self.ports.tcp, aside):
             return "closed"
+        attempt = f"Cutting the connection of {client} to the MQTT broker {self.address}"
+        if found is None:
+            raise NotConnectedError(
+                f"{attempt}: the client is not connected.",
+                log=str(self.log_path),
+                next_step="see in the log what ended its connection.",
+            )
         raise RigError(
-            f"Cutting the connection of {client} to the MQTT broker {self.address}: it is not "
-            "connected, or neither ss -K nor a second client could end the connection.",
-            log=str(aside if found else self.log_path),
-            next_step="see in the log whether it was connected; ss -K needs root and iproute2.",
+            f"{attempt}: neither ss -K nor a second client could end the connection.",
+            log=str(aside),
+            next_step="see in the log why; ss -K needs root and iproute2.",
         )
 
     def dropped_messages(self) -> int | None:

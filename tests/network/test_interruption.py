@@ -7,16 +7,20 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from hil.base.errors import ConfigError, FirmwareError, RigError
 from hil.model import Case, Series
+from hil.network import broker as real
+from hil.network.certificates import Certificates
 from hil.network.peers import interruption
 from hil.network.peers.companion import Place
 from hil.network.peers.interruption import Interruption
 from hil.wire import Note
+from tests.boards.rack_tools import running_rack
 
 
 class Broker:
@@ -42,7 +46,8 @@ class Broker:
 
 
 def place(broker: Broker, cause: str = "broker", outage_ms: int = 200) -> Place:
-    case = Case("reconnect", {"cause": cause, "outage_ms": outage_ms, "interval_ms": 10})
+    parameters = {"cause": cause, "outage_ms": outage_ms, "interval_ms": 10, "transport": "tcp"}
+    case = Case("reconnect", parameters)
     board = SimpleNamespace(id="b1")
     parts = {"case": case, "board": board, "broker": broker, "air": None, "access_point_interface": ""}
     return SimpleNamespace(**parts)  # type: ignore[return-value]
@@ -108,6 +113,30 @@ def test_a_broker_that_does_not_come_back_is_named() -> None:
         peer.note(note(0))
         with pytest.raises(RigError, match="its port is taken"):
             peer.finish(series(300_000))
+
+
+@pytest.mark.slow
+def test_a_board_without_a_connection_meets_the_outage_too(
+    tmp_path: Path, certificates: Certificates
+) -> None:
+    """The broker may have thrown it out a moment before: there is nothing to cut, and its next attempt meets
+    the rules."""
+    with running_rack(tmp_path / "rack") as rack:
+        broker = real.Broker.start(rack, rack.host_address, tmp_path / "broker", certificates)
+        told = vars(place(Broker(), "connack")) | {
+            "broker": broker,
+            "spawner": rack,
+            "folder": tmp_path,
+            "board_address": rack.board_address("b1"),
+            "access_point_interface": rack.access_point_interface("b1"),
+        }
+        peer = Interruption(SimpleNamespace(**told))  # type: ignore[arg-type]
+        peer.start()
+        peer.note(note(0))
+        (length_us,) = peer.finish(series(300_000)).series.columns["outage_us"]
+        peer.stop()
+        broker.stop()
+    assert length_us >= 200_000
 
 
 def test_a_note_without_a_number_is_the_firmwares() -> None:

@@ -4,15 +4,16 @@ the board's connection and drops what a new one begins with."""
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import partial
 
 from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
 from hil.model import Series
+from hil.network.broker import NotConnectedError
 from hil.network.packet_filter import Dropped, PacketFilter
 from hil.network.peers.companion import Companion, Observed, Place
 from hil.wire import Note
@@ -156,13 +157,19 @@ class Interruption(Companion):
             self._stopping.wait(self._outage_s)
         return (time.monotonic_ns() - began_ns) // 1000
 
-    @contextmanager
+    @contextlib.contextmanager
     def _away(self) -> Iterator[None]:
-        """Make the outage; what began it is undone however it ends."""
+        """Make the outage; what began it is undone however it ends.
+
+        A board may be without a connection just then: TCP sends the CONNECT of an attempt that the client gave
+        up again, in an outage of before, and the broker throws the client out for it. The board then makes a
+        new connection as after a cut.
+        """
         place, air = self._place, self._place.air
         if self._cause in PACKETS:
             with self._filter().drop(PACKETS[self._cause]):
-                place.broker.cut(place.board_address)  # so that the board has to make a new connection
+                with contextlib.suppress(NotConnectedError):
+                    place.broker.cut(place.board_address)  # so that the board has to make a new connection
                 yield
             return
         if self._cause == BROKER:
