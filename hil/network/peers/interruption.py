@@ -161,9 +161,9 @@ class Interruption(Companion):
     def _away(self) -> Iterator[None]:
         """Make the outage; what began it is undone however it ends.
 
-        A board may be without a connection just then: TCP sends the CONNECT of an attempt that the client gave
-        up again, in an outage of before, and the broker throws the client out for it. The board then makes a
-        new connection as after a cut.
+        A board may be without a connection just then: TCP sends a CONNECT again that the client gave up in an
+        earlier outage, and the broker throws the client out for it. The board then makes a new connection, as
+        after a cut.
         """
         place, air = self._place, self._place.air
         if self._cause in PACKETS:
