@@ -18,7 +18,6 @@ host's load keeps every program waiting for moments.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import select
@@ -271,10 +270,14 @@ def pid_file(folder: Path) -> Path:
 def tell_pid(folder: Path, pid: int) -> None:
     """Tell the watching program which process the broker is, by the id that it has beside that program.
 
-    A virtual rack counts its processes for itself. Of a broker that has ended nothing is told.
+    A virtual rack counts its processes for itself. Of a broker that has ended nothing is told. Raises OSError
+    where the file cannot be written.
     """
-    with contextlib.suppress(OSError):
-        pid_file(folder).write_text(f"{innermost_pid(pid)}\n", encoding="utf-8")
+    try:
+        inside = innermost_pid(pid)
+    except OSError:
+        return
+    pid_file(folder).write_text(f"{inside}\n", encoding="utf-8")
 
 
 def read_watch(log_path: Path) -> Watched:

@@ -127,6 +127,7 @@ def test_a_peer_that_swallows_everything_leaves_messages_transmitted_only(sessio
         series = run(session, "delivery", qos=0, payload_bytes=80, **timing)
         length = len(script.messages[0].body) + 2
     codes = tcp_of(series)
+    assert sorted(series.columns["tcp"]) == sorted([*codes, *[NOTHING] * (32 - len(codes))])
     assert codes == sorted(codes, key=(ACKNOWLEDGED, TRANSMITTED, UNKNOWN).index)
     assert {TRANSMITTED, UNKNOWN} <= set(codes)
     assert len(script.messages) <= codes.count(ACKNOWLEDGED) <= len(script.messages) + 2

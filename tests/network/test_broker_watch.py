@@ -5,7 +5,6 @@ program was kept from running.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import socket
@@ -108,9 +107,11 @@ time.sleep(60)
 
 @pytest.fixture(params=["host", "virtual rack"])
 def spawner(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Spawner]:
-    with contextlib.ExitStack() as ending:
-        is_host = request.param == "host"
-        yield LocalSpawner() if is_host else ending.enter_context(running_rack(tmp_path / "rack"))
+    if request.param == "host":
+        yield LocalSpawner()
+        return
+    with running_rack(tmp_path / "rack") as rack:
+        yield rack
 
 
 @pytest.mark.slow

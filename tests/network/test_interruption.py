@@ -45,12 +45,12 @@ class Broker:
         self.away.clear()
 
 
-def place(broker: Broker, cause: str = "broker", outage_ms: int = 200) -> Place:
+def place(broker: Broker | real.Broker, cause: str = "broker", outage_ms: int = 200, **more: object) -> Place:
     parameters = {"cause": cause, "outage_ms": outage_ms, "interval_ms": 10, "transport": "tcp"}
     case = Case("reconnect", parameters)
     board = SimpleNamespace(id="b1")
     parts = {"case": case, "board": board, "broker": broker, "air": None, "access_point_interface": ""}
-    return SimpleNamespace(**parts)  # type: ignore[return-value]
+    return SimpleNamespace(**parts | more)  # type: ignore[return-value]
 
 
 def note(cycle: int) -> Note:
@@ -123,14 +123,9 @@ def test_a_board_without_a_connection_meets_the_outage_too(
     the rules."""
     with running_rack(tmp_path / "rack") as rack:
         broker = real.Broker.start(rack, rack.host_address, tmp_path / "broker", certificates)
-        told = vars(place(Broker(), "connack")) | {
-            "broker": broker,
-            "spawner": rack,
-            "folder": tmp_path,
-            "board_address": rack.board_address("b1"),
-            "access_point_interface": rack.access_point_interface("b1"),
-        }
-        peer = Interruption(SimpleNamespace(**told))  # type: ignore[arg-type]
+        here = {"spawner": rack, "folder": tmp_path, "board_address": rack.board_address("b1")}
+        port = rack.access_point_interface("b1")
+        peer = Interruption(place(broker, "connack", access_point_interface=port, **here))
         peer.start()
         peer.note(note(0))
         (length_us,) = peer.finish(series(300_000)).series.columns["outage_us"]

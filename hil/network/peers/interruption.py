@@ -4,10 +4,10 @@ the board's connection and drops what a new one begins with."""
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from functools import partial
 
@@ -157,7 +157,7 @@ class Interruption(Companion):
             self._stopping.wait(self._outage_s)
         return (time.monotonic_ns() - began_ns) // 1000
 
-    @contextlib.contextmanager
+    @contextmanager
     def _away(self) -> Iterator[None]:
         """Make the outage; what began it is undone however it ends.
 
@@ -168,7 +168,7 @@ class Interruption(Companion):
         place, air = self._place, self._place.air
         if self._cause in PACKETS:
             with self._filter().drop(PACKETS[self._cause]):
-                with contextlib.suppress(NotConnectedError):
+                with suppress(NotConnectedError):
                     place.broker.cut(place.board_address)  # so that the board has to make a new connection
                 yield
             return
